@@ -175,6 +175,12 @@ static int check_header(struct csv_reader *r, uint32_t line)
 		if (!t->header[i][0])
 			return err_fail(r->err, ERR_FORMAT, "%s:%u:1: column %zu has no name",
 					text_tail(t->name, CSV_NAME_SHOWN), line, i + 1);
+	if (t->n_columns == 1 && strpbrk(t->header[0], ";\t"))
+		return err_fail(r->err, ERR_FORMAT,
+				"%s:%u:1: the cells are separated by %s here; they have to be by commas, and "
+				"numbers need a decimal point",
+				text_tail(t->name, CSV_NAME_SHOWN), line,
+				strchr(t->header[0], ';') ? "semicolons" : "tabs");
 	sorted = mem_array(t->n_columns, sizeof *sorted);
 	if (!sorted)
 		return csv_nomem(r);

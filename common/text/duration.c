@@ -81,7 +81,15 @@ static const struct unit *read_unit(const char **at)
 	return NULL;
 }
 
-/* "1.5m", "1h30m": each number has its unit, and each unit is smaller than the one before it. */
+/* Blanks between numbers and units are no matter: we print "2 h 05 min" ourselves. Those at the end stay. */
+static const char *over_blanks(const char *at)
+{
+	const char *next = at + strspn(at, " ");
+
+	return *next ? next : at;
+}
+
+/* "1.5m", "1h30m", "20 s": each number has its unit, and each unit is smaller than the one before it. */
 int text_duration(const char *s, double *out_s, struct err *err)
 {
 	static const struct unit second = { "", 1, 1 };
@@ -99,12 +107,13 @@ int text_duration(const char *s, double *out_s, struct err *err)
 			return bad_duration(s, err);
 		memcpy(number, at, len);
 		number[len] = '\0';
-		at += len;
+		at = over_blanks(at + len);
 		u = !*at && isinf(last) ? &second : read_unit(&at);
 		if (!u || u->seconds / u->parts >= last || !text_number(number, &v) || v < 0.0)
 			return bad_duration(s, err);
 		total += v * u->seconds / u->parts;
 		last = u->seconds / u->parts;
+		at = over_blanks(at);
 	} while (*at);
 	if (!isfinite(total))
 		return bad_duration(s, err);

@@ -53,8 +53,8 @@ char *text_range_put(double from, double to, char *buf);
 
 /* ---- duration.c ---- */
 
-/* "90", "90s", "1.5m" or "1.5min", "2h", "1d", "500ms", "20us", "1h30m", "D-HH:MM:SS", "HH:MM:SS",
- * "MM:SS" -> seconds, >= 0. */
+/* "90", "90s", "90 s", "1.5m" or "1.5min", "2h", "1d", "500ms", "20us", "1h30m", "2 h 05 min", "D-HH:MM:SS",
+ * "HH:MM:SS", "MM:SS" -> seconds, >= 0. */
 int text_duration(const char *s, double *out_s, struct err *err);
 
 /* For people: "90 s", "12.3 ms", "2 h 05 min". Returns buf (at least 32 bytes). */

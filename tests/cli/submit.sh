@@ -24,6 +24,13 @@ says out "best effort" "and marked as best effort"
 expect 0 "a job without an objective is best effort" submit nap
 says out "it has no objective" "and that is told"
 
+expect 0 "a time as we print it is read" submit nap --slo "5 min 00 s" --dry-run
+expect 0 "a deadline by the clock" submit nap --deadline "$(date -d '+2 hours' +%H:%M)" --dry-run
+expect 2 "a deadline that is none" submit nap --deadline 25:00 --dry-run
+says err "write 18:00" "a deadline that is none: what to write"
+expect 4 "no such job type" submit quux --dry-run
+says err "there are: " "no such job type: those that there are"
+
 before=$("$postrider" list -q --all | wc -l)
 expect 0 "a dry run is decided" submit nap --slo 5m --dry-run
 says out "it would be admitted" "a dry run says so"

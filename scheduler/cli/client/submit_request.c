@@ -6,6 +6,7 @@
 
 #include "common/text/text.h"
 #include "scheduler/cli/client/submit.h"
+#include "scheduler/cli/client/when.h"
 
 #define MAX_BATCHES 64
 #define MAX_AFTER 64 /* jobs; the daemon takes no more */
@@ -178,11 +179,12 @@ bool submit_options_check(const struct cli *c, const struct submit_options *o)
 		return false;
 	if (!isnan(o->slo_s) && o->deadline)
 		cli_usage_error(c, "give either --slo or --deadline");
-	else if (o->deadline && !text_utc_parse(o->deadline, &at_ns))
-		cli_usage_error(c,
-				"--deadline: '%s' is not a point in time; write 2026-11-16T10:05:00Z, or "
-				"with an offset",
-				o->deadline);
+	else if (o->deadline && !when_to_come(o->deadline, &at_ns))
+		cli_usage_error(
+			c,
+			"--deadline: '%s' is not a point in time; write 18:00, \"2026-11-16 18:00\", or "
+			"2026-11-16T10:05:00Z",
+			cli_clean(o->deadline));
 	else if (o->array && !submit_array_parse(o->array, &from, &to, &step))
 		cli_usage_error(c,
 				"--array: '%s' is not a range of at most %d numbers; write 1-20, or 0-100:10",
@@ -319,6 +321,7 @@ void submit_request(struct client *client, const struct submit_options *o, const
 	const char *ours[30] = { "params" };
 	double priority, epochs;
 	uint64_t after[MAX_AFTER];
+	int64_t at_ns;
 	char text[512];
 	bool ok;
 	size_t n = 1, n_after;
@@ -331,8 +334,8 @@ void submit_request(struct client *client, const struct submit_options *o, const
 	}
 	if (!isnan(o->slo_s))
 		json_kv_number(w, "slo_s", o->slo_s);
-	if (o->deadline)
-		json_kv_string(w, "deadline", o->deadline);
+	if (o->deadline && when_to_come(o->deadline, &at_ns)) /* which was checked before */
+		json_kv_string(w, "deadline", text_utc(at_ns, text));
 	if (!isnan(o->confidence))
 		json_kv_number(w, ours[n++] = "confidence", o->confidence);
 	if (o->cpus)

@@ -9,6 +9,7 @@
 #include "common/text/text.h"
 #include "scheduler/cli/client/job_talk.h"
 #include "scheduler/cli/client/outcome_view.h"
+#include "scheduler/cli/client/when.h"
 
 #define LIST_PAGE 50 /* jobs a reply, so that one stays well below what a line may hold */
 #define LIST_LIMIT 100 /* unless --limit or --all says otherwise */
@@ -193,38 +194,15 @@ static int list(const struct cli *c, const struct options *o, struct client *cli
 	return rc;
 }
 
-/* "2026-11-16", "2026-11-16T10:00:00Z", "10:30" of today, or a duration back from now: "2h". */
 static bool moment(const struct cli *c, const char *option, const char *text, int64_t *out_ns)
 {
-	struct tm tm = { .tm_isdst = -1 }, today;
-	struct err why = { 0 };
-	time_t now = time(NULL);
-	double back_s;
-	int used = 0;
-
-	localtime_r(&now, &today);
-	if (text_utc_parse(text, out_ns))
+	if (when_past(text, out_ns))
 		return true;
-	if (sscanf(text, "%4d-%2d-%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &used) == 3 && !text[used]) {
-		tm.tm_year -= 1900;
-		tm.tm_mon--;
-	} else if (strlen(text) == 5 &&
-		   sscanf(text, "%2d:%2d%n", &today.tm_hour, &today.tm_min, &used) == 2 && !text[used]) {
-		tm = today;
-		tm.tm_sec = 0;
-	} else if (!text_duration(text, &back_s, &why)) {
-		*out_ns = (int64_t)now * 1000000000 - (int64_t)(back_s * 1e9);
-		return true;
-	} else {
-		cli_usage_error(
-			c,
+	cli_usage_error(c,
 			"--%s %s: a moment such as 2026-11-16T10:00:00Z, a day 2026-11-16, a time 10:30 or a "
 			"duration back, 2h",
 			option, cli_clean(text));
-		return false;
-	}
-	*out_ns = (int64_t)mktime(&tm) * 1000000000;
-	return true;
+	return false;
 }
 
 static bool user_of(const struct cli *c, const char *name, uint32_t *out)

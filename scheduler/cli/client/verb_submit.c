@@ -300,7 +300,7 @@ int verb_submit(int argc, char **argv)
 	const struct cli_option option[] = {
 		{ 0, "set", CLI_LIST, "K=V,...", "parameters of the job type; may be repeated", &o.set },
 		{ 0, "slo", CLI_DURATION, "TIME", "time limit from now to its end: 300s, 15m, 2h", &o.slo_s },
-		{ 0, "deadline", CLI_TEXT, "MOMENT", "or a point in time: 2026-11-16T10:05:00Z",
+		{ 0, "deadline", CLI_TEXT, "MOMENT", "or a point in time: 18:00, 2026-11-16T10:05:00Z",
 		  &o.deadline },
 		{ 0, "confidence", CLI_CONFIDENCE, "C",
 		  "confidence of the promise, 0.9 or 90% (default: the\ndaemon's)", &o.confidence },

@@ -30,12 +30,17 @@ bool submission_read_handling(struct request *r, struct submission *out)
 
 static void unknown_type(struct request *r, const char *name)
 {
-	const char *near = config_nearest_type(r->d->setup->config, name);
-	char shown[80], hint[120];
+	const struct config *c = r->d->setup->config;
+	const char *near = config_nearest_type(c, name);
+	char shown[80], hint[240] = "there are: ";
+	size_t used = strlen(hint);
 
 	if (near)
 		snprintf(hint, sizeof hint, "did you mean '%s'?", near);
-	reply_error(r, "unknown_type", "type", near ? hint : NULL, "there is no job type '%s'",
+	for (size_t i = 0; !near && i < c->n_types && used < sizeof hint; i++)
+		used += (size_t)snprintf(hint + used, sizeof hint - used, "%s%s", i ? ", " : "",
+					 c->type[i].name);
+	reply_error(r, "unknown_type", "type", near || c->n_types ? hint : NULL, "there is no job type '%s'",
 		    text_printable(name, shown, sizeof shown));
 }
 

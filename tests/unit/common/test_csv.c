@@ -163,6 +163,12 @@ TEST_WITH(test_csv_errors_name_line_and_column, NULL, disarm)
 	refuse("", "t.csv:1:1: empty: a header line with the names of the columns is needed");
 	refuse("\n\n", "t.csv:3:1: empty: a header line with the names of the columns is needed");
 	refuse("a,b\n1,2\n3\n", "t.csv:3:1: 1 cells in this row, but 2 columns in the header");
+	refuse("a;b\n1,5;2\n", "t.csv:1:1: the cells are separated by semicolons here; they have to be by "
+			       "commas, and numbers "
+			       "need a decimal point");
+	refuse("a\tb\n1\t2\n", "t.csv:1:1: the cells are separated by tabs here; they have to be by commas, "
+			       "and numbers need a "
+			       "decimal point");
 	refuse("a,b\n1,2,3\n", "t.csv:2:5: more cells in this row than the 2 columns of the header");
 	refuse("a,b\n1,x\"y\n",
 	       "t.csv:2:4: a quote inside an unquoted cell: quote the whole cell and double it");

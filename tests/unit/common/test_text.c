@@ -368,6 +368,7 @@ TEST(test_text_duration_reads_every_documented_form)
 		{ "1e3", 1000 },      { "500ms", 0.5 },        { "20us", 20e-6 },
 		{ "20min", 1200 },    { "1h30m", 5400 },       { "1d12h", 129600 },
 		{ "1m2.5s", 62.5 },   { "1h30min15s", 5415 },  { "1e-3s", 1e-3 },
+		{ "20 s", 20 },       { "2 h 05 min", 7500 },  { "500 ms", 0.5 },
 	};
 	struct err err = { 0 };
 
@@ -388,10 +389,14 @@ TEST(test_text_duration_refuses_the_rest_and_says_what_it_takes)
 		"-5",
 		"-1-00:00:00",
 		"1x",
-		"5 m",
 		"1:60",
 		"1:2:3:4",
 		"1:60:00",
+		" 20s",
+		"20s ",
+		"20 ",
+		"1 5s",
+		"1 h 30",
 		"1-24:00:00",
 		"1-00:00",
 		"1-5",
