@@ -63,7 +63,7 @@ int daemon_set_devices(struct daemon *d, const struct config *c, struct err *err
 	const struct config_resources *r = &c->resources;
 	int rc = devices_set(&d->devices, r->gpu_name, r->gpus, err);
 
-	for (struct job *job = d->jobs.live.first; job && !rc; job = job->after) {
+	for (struct job *job = r->gpus ? d->jobs.live.first : NULL; job && !rc; job = job->after) {
 		if (job->row.devices && (job->row.state == JOB_RUNNING || job->ready))
 			devices_hold(&d->devices, job->id, job->row.devices);
 	}
