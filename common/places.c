@@ -124,6 +124,32 @@ int place_socket(char **out, struct err *err)
 	return *out ? 0 : err_nomem(err, "a path");
 }
 
+int place_run(char **out_dir, char **out_socket, struct err *err)
+{
+	const char *runtime = environment("XDG_RUNTIME_DIR");
+	char *state = xdg_folder("XDG_STATE_HOME", ".local/state"), *folder, *socket;
+
+	if (!state)
+		return err_fail(err, ERR_NOTFOUND, "no place for what is learnt: set XDG_STATE_HOME or HOME");
+	folder = joined(state, "postrider", "run");
+	free(state);
+	socket = runtime && !access(runtime, W_OK) ? joined(runtime, "postrider-run.sock", NULL) : NULL;
+	if (socket && strlen(socket) > PLACE_MAX_SOCKET) {
+		free(socket);
+		socket = NULL;
+	}
+	if (folder && !socket)
+		socket = joined(folder, "postrider.sock", NULL);
+	if (!folder || !socket) {
+		free(folder);
+		free(socket);
+		return err_nomem(err, "a path");
+	}
+	*out_dir = folder;
+	*out_socket = socket;
+	return 0;
+}
+
 char *place_user_config(void)
 {
 	char *folder = xdg_folder("XDG_CONFIG_HOME", ".config"), *path = NULL;

@@ -185,11 +185,15 @@ def _configured_socket() -> Optional[str]:
 
 
 def find_socket(given: Optional[str] = None) -> str:
-    """The socket of the daemon: what is given, $POSTRIDER_SOCKET, the configuration's, the user's own, the system's."""
+    """The socket of the daemon: what is given, $POSTRIDER_SOCKET, the configuration's, the user's own, the system's,
+    that of `postrider run`."""
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     run = os.environ.get("XDG_RUNTIME_DIR")
     own = os.path.join(run, "postrider.sock") if run else os.path.join(state, "postrider/postrider.sock")
     found = given or os.environ.get("POSTRIDER_SOCKET") or _configured_socket()
     if found:
         return found
-    return own if os.path.exists(own) else "/run/postrider/postrider.sock"
+    system = "/run/postrider/postrider.sock"
+    started = [os.path.join(run, "postrider-run.sock")] if run else []
+    started.append(os.path.join(state, "postrider/run/postrider.sock"))
+    return next((path for path in [own, system, *started] if os.path.exists(path)), system)

@@ -169,8 +169,9 @@ void config_to_json(const struct config *c, struct json_writer *w);
 /* The file to read: `given`, $POSTRIDER_CONFIG, $XDG_CONFIG_HOME/postrider/config.json,
  * /etc/postrider/config.json; NULL when none of them is there (to be freed). */
 char *config_find(const char *given);
-/* The socket a client talks to: `given`, $POSTRIDER_SOCKET, the configuration's, else the user's own or the
- * system's, whichever is there. Nothing else in the configuration is looked at: it is the daemon's. */
+/* The socket a client talks to: `given`, $POSTRIDER_SOCKET, the configuration's, else the user's own, the
+ * system's or that of `postrider run`, whichever is there. Nothing else in the configuration is looked at:
+ * it is the daemon's. */
 int config_socket(const char *given, char **out, struct err *err);
 
 const struct job_type *config_type(const struct config *c, const char *name); /* NULL: none */

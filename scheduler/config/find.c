@@ -52,17 +52,38 @@ static int socket_of_file(const char *path, char **out, struct err *err)
 	return f.rc;
 }
 
-/* The user's own daemon or the machine's: the one that is there. */
+/* That of the daemon which `postrider run` started for this user; NULL: there is none. */
+static char *run_socket(void)
+{
+	struct err ignored = { 0 };
+	char *dir, *socket;
+
+	if (place_run(&dir, &socket, &ignored))
+		return NULL;
+	free(dir);
+	if (strlen(socket) <= PLACE_MAX_SOCKET && !access(socket, F_OK))
+		return socket;
+	free(socket);
+	return NULL;
+}
+
+/* The user's own daemon, the machine's, or that of `run`: the first one that is there. */
 static int usual_socket(char **out, struct err *err)
 {
 	struct err why = { 0 };
-	char *own = NULL;
+	char *own = NULL, *other = NULL;
 	int rc = place_socket(&own, &why);
 
-	if ((rc || access(own, F_OK)) && !access(PLACE_SYSTEM_SOCKET, F_OK)) {
+	if (rc || access(own, F_OK)) {
+		if (access(PLACE_SYSTEM_SOCKET, F_OK))
+			other = run_socket();
+		else if (!(other = mem_strdup(PLACE_SYSTEM_SOCKET)))
+			rc = err_nomem(&why, NULL);
+	}
+	if (other) {
 		free(own);
-		own = mem_strdup(PLACE_SYSTEM_SOCKET);
-		return (*out = own) ? 0 : err_nomem(err, NULL);
+		*out = other;
+		return 0;
 	}
 	*out = own;
 	return rc ? err_fail(err, why.code, "%s", why.text) : 0;

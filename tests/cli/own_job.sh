@@ -236,6 +236,11 @@ says err "after 12 of them, and 0 have ended" "command: it says when it will kno
 says err "1 of 12 runs that a model of this command needs have ended" "command: it says what this run was good for"
 says out "Epoch 2/2" "command: its output is shown"
 that "command: the socket is in XDG_RUNTIME_DIR" test -S "$XDG_RUNTIME_DIR/postrider-run.sock"
+if [ -e /run/postrider/postrider.sock ] || [ -e /etc/postrider/config.json ]; then
+	skipped "other verbs find the daemon of run" "the machine has a daemon"
+else
+	that "other verbs find the daemon of run" env -u POSTRIDER_CONFIG XDG_CONFIG_HOME="$dir/none" sh -c '"$1" types >/dev/null' sh "$postrider"
+fi
 that "command: its state is in XDG_STATE_HOME" test -d "$XDG_STATE_HOME/postrider/run"
 that "one daemon serves all folders and commands" test "$(daemons)" = 1
 n=1

@@ -27,28 +27,29 @@
 
 /* ---- places ---- */
 
-/* The state of the user, also for root: the command is the user's own business. */
 int own_daemon_find(struct own_daemon *o, struct err *err)
 {
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME"),
-		   *runtime = getenv("XDG_RUNTIME_DIR");
-	int n = state && state[0] == '/' ? snprintf(o->dir, 3000, "%s/postrider/run", state)
-		: home && home[0] == '/' ? snprintf(o->dir, 3000, "%s/.local/state/postrider/run", home)
-					 : -1;
+	char *dir, *socket;
+	int rc = place_run(&dir, &socket, err);
 
-	if (n <= 0 || n >= 3000)
-		return err_fail(err, ERR_NOTFOUND, "no place for what is learnt: set XDG_STATE_HOME or HOME");
-	snprintf(o->config, sizeof o->config, "%.3000s/postrider.json", o->dir);
-	snprintf(o->lock, sizeof o->lock, "%.3000s/lock", o->dir);
-	snprintf(o->state, sizeof o->state, "%.3000s/state", o->dir);
-	snprintf(o->log, sizeof o->log, "%.3000s/daemon.log", o->dir);
-	if (!runtime || runtime[0] != '/' || access(runtime, W_OK) ||
-	    snprintf(o->socket, sizeof o->socket, "%.3000s/postrider-run.sock", runtime) > PLACE_MAX_SOCKET)
-		snprintf(o->socket, sizeof o->socket, "%.3000s/postrider.sock", o->dir);
-	if (strlen(o->socket) > PLACE_MAX_SOCKET)
-		return err_fail(err, ERR_ARG, "%s is too long for a socket; set XDG_RUNTIME_DIR",
-				text_tail(o->socket, 100));
-	return 0;
+	if (rc)
+		return rc;
+	if (strlen(dir) >= 3000)
+		rc = err_fail(err, ERR_ARG, "%s is too long for a folder", text_tail(dir, 100));
+	else if (strlen(socket) > PLACE_MAX_SOCKET)
+		rc = err_fail(err, ERR_ARG, "%s is too long for a socket; set XDG_RUNTIME_DIR",
+			      text_tail(socket, 100));
+	if (!rc) {
+		snprintf(o->dir, sizeof o->dir, "%.3000s", dir);
+		snprintf(o->socket, sizeof o->socket, "%.3000s", socket);
+		snprintf(o->config, sizeof o->config, "%.3000s/postrider.json", dir);
+		snprintf(o->lock, sizeof o->lock, "%.3000s/lock", dir);
+		snprintf(o->state, sizeof o->state, "%.3000s/state", dir);
+		snprintf(o->log, sizeof o->log, "%.3000s/daemon.log", dir);
+	}
+	free(dir);
+	free(socket);
+	return rc;
 }
 
 int own_daemon_make_folder(const char *path, struct err *err)
