@@ -10,6 +10,7 @@
 
 #include "common/io.h"
 #include "common/mem.h"
+#include "scheduler/store/store.h"
 #include "sim/trace/trace.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
@@ -194,6 +195,7 @@ TEST(test_files_that_are_no_history_are_refused)
 	const char *dir = support_temp_dir(), *path = support_path(dir, "bad.db");
 	struct err err = { 0 };
 	sqlite3 *db;
+	char newer[96];
 
 	refuse(support_path(dir, "nowhere"), ERR_NOTFOUND, "no such file or folder");
 	assert_int_equal(mkdir(support_path(dir, "empty"), 0700), 0);
@@ -201,9 +203,11 @@ TEST(test_files_that_are_no_history_are_refused)
 	assert_int_equal(
 		io_write_file(path, "this is no database at all, but long enough to look at", 54, &err), 0);
 	refuse(path, ERR_FORMAT, "file is not a database");
-	db = make(path, 9);
+	db = make(path, STORE_SCHEMA_VERSION + 1);
 	sqlite3_close(db);
-	refuse(path, ERR_FORMAT, "has schema version 9, this postrider knows versions up to 8");
+	snprintf(newer, sizeof newer, "has schema version %d, this postrider knows versions up to %d",
+		 STORE_SCHEMA_VERSION + 1, STORE_SCHEMA_VERSION);
+	refuse(path, ERR_FORMAT, newer);
 	db = make(path, 2);
 	run(db, "PRAGMA application_id=1");
 	sqlite3_close(db);
