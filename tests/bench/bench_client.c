@@ -14,7 +14,7 @@
 #include "common/mem.h"
 #include "tests/bench/bench.h"
 
-#define IN_SIZE ((size_t)1 << 20) /* the longest reply that fits, and what one read may bring */
+#define IN_SIZE ((size_t)2 << 20) /* a list of 1,000 jobs is more than one MiB */
 #define PATIENCE_S 10
 
 static int try_connect(const char *path)
