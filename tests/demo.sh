@@ -149,5 +149,14 @@ show postrider stats
 echo
 echo "And what would other policies have done? The same jobs, replayed in a simulation of what was measured above:"
 show postrider compare --from-history "$out/state" --world "measured:$table" --cluster "cores=$(nproc),slots=4" \
-	--policies courier,postrider,postrider:chance=0.5,naive,greedy-oracle --replications 12 -o "$out/compare" || stop "comparing failed"
+	--policies courier,postrider,postrider:chance=0.5,naive,greedy-oracle --replications 12 -o "$out/compare" -q || stop "comparing failed"
 show postrider report "$out/compare" || stop "no report"
+
+cat <<END
+
+Where to look next:
+  $out/compare/report.html  this comparison as a page, for a browser
+  README.md                       your own job, in three commands; links to all the rest
+  build/postrider init -- ./train.py --batch-size {batch} --epochs {epochs}
+                                  the first of the three
+END
