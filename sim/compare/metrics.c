@@ -27,6 +27,8 @@ const struct metric_info metric_info[METRICS] = {
 	[METRIC_ACCURACY] = { "accuracy", "accuracy of all that ended", "share", 1 },
 	[METRIC_ACCURACY_MET] = { "accuracy_met", "accuracy of the met", "share", 1 },
 	[METRIC_ACCURACY_ZERO] = { "accuracy_zero", "accuracy, missed and rejected as 0", "share", 1 },
+	[METRIC_VALUE_ZERO] = { "value_zero", "accuracy x value, missed and rejected as 0", "share", 1,
+				.rare = true },
 	[METRIC_OF_OPTIMUM] = { "of_optimum", "of the optimum's accuracy", "share", 1, .rare = true },
 	[METRIC_REGRET] = { "regret", "accuracy lost against the oracle", "", -1 },
 	[METRIC_RESPONSE_MEAN] = { "response_mean_s", "mean response time", "s", -1 },
@@ -207,23 +209,34 @@ static void mark_unknown(const struct trace *t, const struct outcome *o, size_t 
 			unknown[t->job[i].kind] = true;
 }
 
+static bool has_values(const struct trace *t)
+{
+	for (size_t i = 0; i < t->n_jobs; i++)
+		if (trace_value(&t->job[i]) != 1.0)
+			return true;
+	return false;
+}
+
 /* Over the jobs with an objective, whatever was not met counted as 0. Jobs of a kind whose accuracy is not
  * always known are left out, met or not: else only their misses would count. NaN: no objectives, or a world
  * without accuracies. */
-static double accuracy_or_zero(const struct trace *t, const struct outcome *o, const bool *unknown, size_t n)
+static double accuracy_or_zero(const struct trace *t, const struct outcome *o, const bool *unknown, size_t n,
+			       bool by_value)
 {
 	double sum = 0.0, jobs = 0.0;
 	bool done = false, known = false;
 
 	for (size_t i = 0; i < n; i++) {
 		bool met = o[i].state == OUTCOME_MET;
+		double weight;
 
 		done = done || was_done(&o[i]);
 		known = known || (was_done(&o[i]) && isfinite(o[i].accuracy));
 		if (!has_objective(t, i) || unknown[t->job[i].kind])
 			continue;
-		jobs++;
-		sum += met ? o[i].accuracy : 0.0;
+		weight = by_value ? trace_value(&t->job[i]) : 1.0;
+		jobs += weight;
+		sum += met ? weight * o[i].accuracy : 0.0;
 	}
 	return done && !known ? NAN : ratio(sum, jobs);
 }
@@ -252,9 +265,12 @@ static int put_accuracies(const struct trace *t, const struct replay_result *r, 
 	out[METRIC_ACCURACY] = mean_of(&all);
 	out[METRIC_ACCURACY_MET] = mean_of(&met);
 	out[METRIC_ACCURACY_MAE] = mean_of(&error);
-	out[METRIC_ACCURACY_ZERO] = accuracy_or_zero(t, r->outcome, unknown, r->n);
+	out[METRIC_ACCURACY_ZERO] = accuracy_or_zero(t, r->outcome, unknown, r->n, false);
+	if (has_values(t))
+		out[METRIC_VALUE_ZERO] = accuracy_or_zero(t, r->outcome, unknown, r->n, true);
 	if (oracle)
-		out[METRIC_REGRET] = accuracy_or_zero(t, oracle, unknown, r->n) - out[METRIC_ACCURACY_ZERO];
+		out[METRIC_REGRET] = accuracy_or_zero(t, oracle, unknown, r->n, false) -
+				     out[METRIC_ACCURACY_ZERO];
 	free(unknown);
 	return 0;
 }

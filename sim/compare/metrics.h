@@ -25,8 +25,10 @@ enum metric {
 	METRIC_ACCURACY,         /* mean of all that ended with a result */
 	METRIC_ACCURACY_MET,     /* of the met */
 	METRIC_ACCURACY_ZERO,    /* over all jobs with an objective, missed and rejected counted as 0 */
-	METRIC_OF_OPTIMUM,       /* the latter over the optimum's or its bound; NaN without it */
-	METRIC_REGRET,           /* the oracle's minus ours, of the latter; NaN without the oracle */
+	METRIC_VALUE_ZERO,       /* the same with each job counted by its value; NaN where all are worth
+	                            1 */
+	METRIC_OF_OPTIMUM,       /* ACCURACY_ZERO over the optimum's or its bound; NaN without it */
+	METRIC_REGRET,           /* the oracle's minus ours, of ACCURACY_ZERO; NaN without the oracle */
 	METRIC_RESPONSE_MEAN, METRIC_RESPONSE_P95, METRIC_RESPONSE_P99, /* s, of those taken */
 	METRIC_WAIT_MEAN,        /* s */
 	METRIC_UTILISATION,      /* core-seconds worked / (cores x time to the last event) */

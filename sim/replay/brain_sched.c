@@ -111,6 +111,7 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *
 		.confidence = replay_confidence(b->p, j),
 		.best_effort = j->best_effort,
 		.chance = isnan(j->slo_s) ? 0.0 : b->p->policy->choice.chance,
+		.value = trace_value(j),
 		.memory_mb = k->memory_mb,
 		.memory_mb_per_record = k->memory_mb_per_record,
 		.max_memory_mb = NAN,

@@ -241,6 +241,9 @@ static int check_job(const struct trace_build *b, const struct trace_job *j, str
 	if (!isnan(j->confidence) && !(j->confidence > 0.0 && j->confidence < 1.0))
 		return err_fail(err, ERR_FORMAT, "%s: field confidence: %g is not between 0 and 1",
 				place_of(b, j, place), j->confidence);
+	if (j->value != 0.0 && !(j->value >= TRACE_MIN_VALUE && j->value <= TRACE_MAX_WORTH))
+		return err_fail(err, ERR_FORMAT, "%s: field value: %g is not between %g and %g",
+				place_of(b, j, place), j->value, TRACE_MIN_VALUE, TRACE_MAX_WORTH);
 	if (j->kind >= b->n_kinds || j->tenant >= b->tenant.n || j->type < -1 ||
 	    (j->type >= 0 && (size_t)j->type >= b->type.n))
 		return err_fail(err, ERR_ARG, "%s: a kind, tenant or type that was not made before",

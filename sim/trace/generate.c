@@ -27,7 +27,7 @@ struct maker {
 struct drawn {
 	uint32_t kind, tenant;
 	int32_t type;
-	double slo_s;
+	double slo_s, value;
 	bool best_effort;
 };
 
@@ -104,8 +104,10 @@ static int draw_job(struct maker *m, uint64_t stream, struct drawn *out, struct 
 	out->slo_s = draw_slo(m->s, &r);
 	out->tenant = draw_tenant(m, &r);
 	out->best_effort = rng_uniform(&r) < m->s->best_effort;
-	return trace_build_type(m->build, types->n ? types->value[rng_below(&r, (uint32_t)types->n)] : NULL,
-				&out->type, err);
+	rc = trace_build_type(m->build, types->n ? types->value[rng_below(&r, (uint32_t)types->n)] : NULL,
+			      &out->type, err);
+	out->value = m->s->n_worths ? m->s->worth[rng_below(&r, (uint32_t)m->s->n_worths)] : 0.0;
+	return rc;
 }
 
 static int add_job(struct maker *m, double at_s, const struct drawn *d, uint64_t recurring, struct err *err)
@@ -114,6 +116,7 @@ static int add_job(struct maker *m, double at_s, const struct drawn *d, uint64_t
 		.recurring = recurring,
 		.slo_s = d->slo_s,
 		.confidence = m->s->confidence,
+		.value = d->value,
 		.kind = d->kind,
 		.tenant = d->tenant,
 		.type = d->type,

@@ -46,6 +46,7 @@ struct generate_spec {
 	double slo_min;           /* NaN: a hundredth of the mean */
 	double confidence;        /* NaN: not said */
 	int32_t priority;
+	double worth[GENERATE_MAX_VALUES]; size_t n_worths; /* values of jobs; none: all are worth 1 */
 	double best_effort;
 	struct generate_tenants tenants;
 	double peak, share, burst_s;      /* bursty */

@@ -37,6 +37,7 @@ enum shape { /* how a value is read */
 	     NJOBS,
 	     TYPES,
 	     BATCHES,
+	     WORTHS,
 	     PERIODS,
 	     TENANTS,
 	     SLO,
@@ -63,6 +64,7 @@ static const struct generate_key {
 	{ "cpus", CPUS, AT(cpus), 0, 0, ALL, "whole numbers from 1 to 65536: 1|2|4" },
 	{ "type", TYPES, AT(types), 0, 0, ALL, "names: a|b" },
 	{ "batches", BATCHES, AT(batch), 0, 0, ALL, "ascending sizes: 64|128|256" },
+	{ "value", WORTHS, AT(worth), 0, 0, ALL, "numbers from 0.001 to 1000: 1|5" },
 	{ "slo", SLO, AT(slo), 0, 0, ALL,
 	  "normal:MEAN:SD, lognormal:MEDIAN:SIGMA, uniform:LOW:HIGH, a duration or none" },
 	{ "slo_min", SECONDS, AT(slo_min), 0, 0, ALL, "a duration above 0" },
@@ -110,6 +112,11 @@ static bool read_value(struct generate_spec *s, const struct generate_key *k, ch
 	case NJOBS: return generate_whole_list(text, 10000, s->njobs, &s->n_njobs);
 	case TYPES: return generate_word_list(text, &s->types);
 	case BATCHES: return generate_batch_list(text, s);
+	case WORTHS: {
+		static const struct text_limits worth = { .min = TRACE_MIN_VALUE, .max = TRACE_MAX_WORTH };
+
+		return !text_list(text, '|', &worth, GENERATE_MAX_VALUES, s->worth, &s->n_worths, NULL);
+	}
 	case PERIODS: return generate_period_list(text, s);
 	case TENANTS: return generate_tenant_list(text, &s->tenants);
 	case SLO: return generate_slo_law(text, s);

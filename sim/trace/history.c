@@ -191,6 +191,7 @@ static int add_job(struct history *h, const struct job_record *r)
 		.arrival_ns = r->submitted_ns,
 		.slo_s = r->slo_s,
 		.confidence = r->confidence,
+		.value = isnan(r->value) ? 0.0 : r->value,
 		.best_effort = r->best_effort,
 		.priority = r->priority,
 	};

@@ -29,6 +29,7 @@ const char *const trace_field_name[TRACE_FIELDS + 1] = {
 	[TRACE_EPOCHS] = "epochs",
 	[TRACE_MEMORY] = "memory_mb",
 	[TRACE_MEMORY_PER_RECORD] = "memory_mb_per_record",
+	[TRACE_VALUE] = "value",
 };
 
 enum trace_field trace_field_of(const char *name)
@@ -279,6 +280,11 @@ int trace_row_field(struct trace_row *r, enum trace_field f, size_t column, cons
 	case TRACE_EPOCHS: return read_epochs(r, column, text, err);
 	case TRACE_MEMORY: return read_positive(text, true, &r->kind.memory_mb, err);
 	case TRACE_MEMORY_PER_RECORD: return read_positive(text, true, &r->kind.memory_mb_per_record, err);
+	case TRACE_VALUE:
+		if (!text_number(text, &r->job.value) ||
+		    !(r->job.value >= TRACE_MIN_VALUE && r->job.value <= TRACE_MAX_WORTH))
+			return bad(err, text, "a number from 0.001 to 1000");
+		return 0;
 	case TRACE_FIELDS: r->value[column] = text; return 0;
 	}
 	return 0;

@@ -24,6 +24,8 @@
 #define TRACE_MAX_CPUS 65536
 #define TRACE_MAX_BATCHES 64
 #define TRACE_MAX_VALUE 128       /* bytes of a value or a name */
+#define TRACE_MIN_VALUE 0.001     /* of a job, as the daemon takes it */
+#define TRACE_MAX_WORTH 1000.0
 #define TRACE_MAX_ARRIVAL_S 3.2e9 /* a hundred years; nanoseconds of it fit */
 
 struct trace_kind {
@@ -41,6 +43,7 @@ struct trace_job {
 	uint64_t recurring;       /* jobs with the same number > 0 are the same one come again; 0: none */
 	double slo_s;             /* from arrival to end; NaN: no objective */
 	double confidence;        /* NaN: the replay's own */
+	double value;             /* what it is worth in time, where 1 is usual; 0 counts as 1 */
 	uint32_t kind, tenant;    /* indexes below */
 	int32_t type;             /* -1: none */
 	int32_t priority;
@@ -62,6 +65,11 @@ struct trace {
 	char **notice; size_t n_notices; /* for people: columns or records left out, and why */
 };
 void trace_free(struct trace *t);
+
+static inline double trace_value(const struct trace_job *j)
+{
+	return j->value > 0.0 ? j->value : 1.0;
+}
 
 struct trace_source {             /* what the command line says of it */
 	/* a file (.csv, .jsonl, .swf, a daemon's postrider.db or its folder, "-" for CSV on standard input),

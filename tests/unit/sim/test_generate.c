@@ -258,9 +258,9 @@ TEST(test_values_are_drawn_evenly)
 {
 	struct trace *t =
 		make("poisson,jobs=30000,network=a|b|c,samples=,cpus=1|8,depth_of_net=3,best_effort=0.25,"
-		     "batches=64|128,epochs=1..4,confidence=0.95,type=x,priority=-2",
+		     "batches=64|128,epochs=1..4,confidence=0.95,type=x,priority=-2,value=1|2.5",
 		     23);
-	double b = 0.0, eight = 0.0, effort = 0.0;
+	double b = 0.0, eight = 0.0, effort = 0.0, dear = 0.0;
 	const struct trace_kind *k = &t->kind[0];
 
 	assert_int_equal(t->n_columns, 3);
@@ -271,9 +271,11 @@ TEST(test_values_are_drawn_evenly)
 		b += strcmp(value(t, i, "network"), "b") == 0;
 		eight += t->kind[t->job[i].kind].cpus == 8;
 		effort += t->job[i].best_effort;
+		dear += t->job[i].value == 2.5;
 	}
 	assert_near(b / 30000.0, 1.0 / 3.0, 5.0 * 0.4714 / sqrt(30000.0));
 	assert_near(eight / 30000.0, 0.5, 5.0 * 0.5 / sqrt(30000.0));
+	assert_near(dear / 30000.0, 0.5, 5.0 * 0.5 / sqrt(30000.0));
 	assert_near(effort / 30000.0, 0.25, 5.0 * 0.433 / sqrt(30000.0));
 	assert_int_equal(k->n_batches, 2);
 	assert_true(k->epochs_from == 1.0 && k->epochs_to == 4.0);
@@ -329,6 +331,7 @@ TEST(test_bad_specs_are_refused_by_key)
 		{ "poisson,jbos=10", "there is no key 'jbos'; did you mean 'jobs'?" },
 		{ "poisson,cpu=10", "there is no key 'cpu'; did you mean 'cpus'?" },
 		{ "poisson,arrival_s=10", "'arrival_s' is not a key of a generator" },
+		{ "poisson,value=1|0", "value='1|0': need numbers from 0.001 to 1000: 1|5" },
 		{ "poisson,jobs=10,jobs=10", "need it only once" },
 		{ "poisson,network=a,network=b", "need it only once" },
 		{ "poisson,network=a||b", "none empty" },

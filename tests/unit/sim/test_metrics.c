@@ -90,6 +90,7 @@ static const double six_by_hand[METRICS] = {
 	[METRIC_ACCURACY] = 0.7775, /* (0.92 + 0.85 + 0.7 + 0.64) / 4 */
 	[METRIC_ACCURACY_MET] = 0.78,
 	[METRIC_ACCURACY_ZERO] = 0.312, /* (0.92 + 0.64) / 5 */
+	[METRIC_VALUE_ZERO] = NAN, /* all are worth 1 */
 	[METRIC_OF_OPTIMUM] = NAN, /* the comparison knows it */
 	[METRIC_REGRET] = 0.218, /* (0.95 + 0.9 + 0.8) / 5 - 0.312 */
 	[METRIC_RESPONSE_MEAN] = 27, /* 40 45 6 24 20 */
@@ -124,6 +125,23 @@ TEST(test_chances_count_by_themselves)
 	assert_true(out[METRIC_REJECTED] == 0.0); /* it was taken, and is not in time */
 	assert_true(fabs(out[METRIC_ATTAINMENT_ADMITTED] - 2.0 / 5.0) < NEAR);
 	assert_true(fabs(out[METRIC_RESPONSE_MEAN] - 27.0) < NEAR); /* it has no time */
+}
+
+TEST(test_a_job_counts_by_its_value)
+{
+	struct trace_job job[SIX];
+	struct trace t = six;
+	struct outcome own[SIX];
+	struct replay_result run = { .outcome = own, .n = SIX, .end_s = 100.0, .busy_s = 220.0 };
+	double out[METRICS];
+
+	t.job = memcpy(job, six_jobs, sizeof job);
+	job[0].value = 3.0; /* met */
+	job[1].value = 0.5; /* missed */
+	six_outcomes(own);
+	assert_int_equal(metrics_of(&t, &four_cores, &run, NULL, out, NULL), 0);
+	assert_true(fabs(out[METRIC_VALUE_ZERO] - (3.0 * 0.92 + 0.64) / 6.5) < NEAR);
+	assert_true(fabs(out[METRIC_ACCURACY_ZERO] - 0.312) < NEAR);
 }
 
 TEST(test_six_jobs_by_hand)
