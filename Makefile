@@ -27,7 +27,7 @@ SIM_LIBS    := -lsqlite3 # the store; a trace may be the daemon's history
 LIBS     = -lsvm -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
-LAYERS       := common queueing predictors core process config jobs store profiler daemon sim cli workloads
+LAYERS       := common queueing predictors core process config jobs store profiler daemon sim client cli workloads
 dir_common     := common
 dir_queueing   := queueing
 dir_predictors := predictors
@@ -39,7 +39,9 @@ dir_store      := scheduler/store
 dir_profiler   := scheduler/profiler
 dir_daemon     := scheduler/daemon
 dir_sim        := sim
-dir_cli        := scheduler/cli
+# Two layers share a folder: verbs that talk to the daemon, and verbs that compute.
+files_client   := $(wildcard scheduler/cli/*.c scheduler/cli/client/*.c)
+files_cli      := $(filter-out $(files_client),$(wildcard scheduler/cli/*/*.c))
 dir_workloads  := workloads
 below_common     :=
 below_queueing   := common
@@ -52,15 +54,16 @@ below_store      := jobs core predictors queueing common
 below_profiler   := process core predictors queueing common
 below_daemon     := store jobs config profiler process core predictors queueing common
 below_sim        := store jobs core predictors queueing common
-below_cli        := sim store jobs config profiler process core predictors queueing common
+below_client     := jobs config core common
+below_cli        := client sim store jobs config profiler process core predictors queueing common
 below_workloads  := common
 
-sources  = $(filter-out %_main.c,$(wildcard $(dir_$1)/*.c $(dir_$1)/*/*.c))
+sources  = $(filter-out %_main.c,$(or $(files_$1),$(wildcard $(dir_$1)/*.c $(dir_$1)/*/*.c)))
 objects  = $(patsubst %.c,$B/%.o,$1)
 archive  = $B/lib$1.a
 archives = $(foreach l,$1 $(below_$1),$(call archive,$l))
 
-PROGRAMS := $(BIN)/postrider $(BIN)/postriderd $(BIN)/postrider-supervisor $(BIN)/postrider-synthetic $(BIN)/postrider-train
+PROGRAMS := $(BIN)/postrider $(BIN)/postrider-lab $(BIN)/postriderd $(BIN)/postrider-supervisor $(BIN)/postrider-synthetic $(BIN)/postrider-train
 # Where OpenMPI is installed (Debian: libopenmpi-dev, openmpi-bin), the training job across machines as well.
 mpicc    := $(shell command -v mpicc)
 PROGRAMS += $(if $(mpicc),$(BIN)/postrider-train-mpi)
@@ -99,7 +102,12 @@ $B/page_files.o: $B/page_files.c
 	@$(CC) $(BUILD) -c -o $@ $<
 $(call archive,daemon): $B/page_files.o
 
-$(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,cli)
+# Starts once a submit: without the libraries of linear algebra and the like, which take longer to load than it runs.
+# What needs them is postrider-lab's.
+$(BIN)/postrider: private LIBS = -lcjson -lm -pthread
+$(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,client) | $(BIN)/postrider-lab
+	$(link)
+$(BIN)/postrider-lab: $B/scheduler/cli/lab_main.o $(call archives,cli)
 	$(link) $(SIM_LIBS)
 $(BIN)/postriderd: $B/scheduler/daemon/postriderd_main.o $(call archives,daemon)
 	$(link) $(DAEMON_LIBS)
@@ -287,7 +295,7 @@ install: all ## install under PREFIX (/usr/local), staged into DESTDIR
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin libexec/postrider lib/systemd/system lib/sysusers.d lib/tmpfiles.d \
 		$(addprefix share/,man/man1 man/man5 man/man7 man/man8 postrider bash-completion/completions zsh/site-functions))
 	install -m 755 $(BIN)/postrider $(BIN)/postriderd $(BIN)/postrider-train $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 $(BIN)/postrider-supervisor $(DESTDIR)$(PREFIX)/libexec/postrider/
+	install -m 755 $(BIN)/postrider-supervisor $(BIN)/postrider-lab $(DESTDIR)$(PREFIX)/libexec/postrider/
 	for n in 1 5 7 8; do install -m 644 docs/man/*.$$n $(DESTDIR)$(PREFIX)/share/man/man$$n/ || exit 1; done
 	install -m 644 configs/postrider.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/postrider
 	install -m 644 configs/postrider.zsh-completion $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_postrider

@@ -160,6 +160,37 @@ char *place_user_config(void)
 	return path;
 }
 
+/* FOLDER/between/NAME, where FOLDER is that of our own program, links followed. */
+static bool near_us(const char *between, const char *name, int mode, char *out, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", out, size - 1);
+	char *slash;
+
+	if (n <= 0)
+		return false;
+	out[n] = '\0';
+	slash = strrchr(out, '/');
+	if (!slash || (size_t)(slash - out) + 1 + strlen(between) + strlen(name) >= size)
+		return false;
+	sprintf(slash + 1, "%s%s", between, name);
+	return access(out, mode) == 0;
+}
+
+bool place_program(const char *name, char *out, size_t size)
+{
+	/* Together in the build; in bin/ and libexec/postrider/ where they are installed. */
+	if (near_us("", name, X_OK, out, size) || near_us("../libexec/postrider/", name, X_OK, out, size) ||
+	    near_us("../../bin/", name, X_OK, out, size))
+		return true;
+	return (size_t)snprintf(out, size, PLACE_LIBEXEC "/%s", name) < size && !access(out, X_OK);
+}
+
+bool place_shared(const char *name, char *out, size_t size)
+{
+	return near_us("../share/postrider/", name, R_OK, out, size) ||
+	       near_us("../../share/postrider/", name, R_OK, out, size);
+}
+
 /* All digits and not (uid_t)-1, which system calls take for "leave it". */
 static bool is_number(const char *name, uint32_t *out)
 {

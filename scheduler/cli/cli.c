@@ -22,6 +22,38 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 
+/* ---- before any verb ---- */
+
+/* Wipes the progress bar, says what happened and dies of the signal, so that a shell sees 130. There is
+ * nothing to undo: cli_write() blocks the signal while it writes a file. */
+static void interrupted(int number)
+{
+	static const char bar[] = "\r\033[K",
+			  text[] = "postrider: interrupted; no file was left half-written\n";
+	ssize_t ignored = 0;
+
+	if (isatty(STDERR_FILENO))
+		ignored = write(STDERR_FILENO, bar, sizeof bar - 1);
+	ignored += write(STDERR_FILENO, text, sizeof text - 1);
+	(void)ignored;
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+void cli_set_up(void)
+{
+	struct sigaction stop = { .sa_handler = interrupted }, old;
+
+	setlocale(LC_CTYPE, ""); /* which characters the terminal shows; numbers stay as in C */
+	/* `postrider ... | head` ends quietly, even if our parent ignores the signal. */
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_IGN); /* a file-size limit is then a failed write, which we report */
+	/* A job started in the background ignores Ctrl-C; leave it so. */
+	if (!sigaction(SIGINT, NULL, &old) && old.sa_handler == SIG_DFL)
+		sigaction(SIGINT, &stop, NULL);
+	log_set_program("postrider");
+}
+
 /* ---- talk ---- */
 
 int cli_fail(const struct err *err)

@@ -20,6 +20,8 @@
 #define CLI_LIST_MAX 64
 #define CLI_SEED_MAX ((uint64_t)1 << 53) /* a seed must survive JSON, whose numbers are doubles */
 
+void cli_set_up(void); /* first of all: locale and signals */
+
 int verb_init(int argc, char **argv);
 int verb_run(int argc, char **argv);
 int verb_train(int argc, char **argv);

@@ -1,34 +1,33 @@
-/* The `postrider` command: the table of verbs, the set-up before any of them, and the help. */
-#include <cblas.h>
-#include <gsl/gsl_errno.h>
-#include <locale.h>
-#include <signal.h>
+/* The `postrider` command: the table of verbs and the help. It does itself what talks to the daemon, and
+ * starts in a millisecond. What computes is done by postrider-lab (lab_main.c), which this program becomes:
+ * loading the libraries of linear algebra takes longer than a submit. */
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "common/log.h"
+#include "common/places.h"
 #include "common/text/text.h"
-#include "common/version.h"
 #include "scheduler/cli/cli.h"
 
-static int verb_version(int argc, char **argv);
+#define LAB "postrider-lab"
 
 static const struct verb {
 	const char *name;
-	int (*run)(int argc, char **argv);
+	int (*run)(int argc, char **argv); /* NULL: the lab's */
 	const char *help;
 } verb_all[] = {
-	{ "init", verb_init, "make a job out of your own training command" },
-	{ "profile", verb_profile, "measure a training command in a designed experiment" },
-	{ "run", verb_run, "run your own command with the best batch size that ends in time" },
-	{ "train", verb_train, "train models of time and accuracy from a table of runs" },
-	{ "evaluate", verb_evaluate, "test a model on a table it has not seen" },
-	{ "predict", verb_predict, "predict a table, or choose the batch size for one job" },
-	{ "anova", verb_anova, "analysis of variance: which factors matter" },
-	{ "automl", verb_automl, "try techniques and their settings on a table, by a campaign file" },
-	{ "model", verb_model, "show, check and compare models; retrain and roll back" },
-	{ "check-config", verb_check_config, "check a configuration of the daemon and show its settings" },
+	{ "init", NULL, "make a job out of your own training command" },
+	{ "profile", NULL, "measure a training command in a designed experiment" },
+	{ "run", NULL, "run your own command with the best batch size that ends in time" },
+	{ "train", NULL, "train models of time and accuracy from a table of runs" },
+	{ "evaluate", NULL, "test a model on a table it has not seen" },
+	{ "predict", NULL, "predict a table, or choose the batch size for one job" },
+	{ "anova", NULL, "analysis of variance: which factors matter" },
+	{ "automl", NULL, "try techniques and their settings on a table, by a campaign file" },
+	{ "model", NULL, "show, check and compare models; retrain and roll back" },
+	{ "check-config", NULL, "check a configuration of the daemon and show its settings" },
 	{ "submit", verb_submit, "give a job to the daemon, which chooses its batch size" },
 	{ "status", verb_status, "show one job: state, promise, expected end" },
 	{ "types", verb_types, "show what may be submitted, with parameters and ranges" },
@@ -42,11 +41,11 @@ static const struct verb {
 	{ "reload", verb_reload, "make the daemon read its configuration again" },
 	{ "drain", verb_drain, "make the daemon take no more jobs" },
 	{ "token", verb_token, "a token for the daemon's page in a browser" },
-	{ "replay", verb_replay, "what one policy would have done to the jobs of a trace" },
-	{ "compare", verb_compare, "policies side by side on the same jobs; the paper's experiment" },
-	{ "report", verb_report, "a comparison as one HTML page with figures" },
-	{ "trace", verb_trace, "check a trace, say what is in it, write it in our own format" },
-	{ "version", verb_version, "print the version of this program" },
+	{ "replay", NULL, "what one policy would have done to the jobs of a trace" },
+	{ "compare", NULL, "policies side by side on the same jobs; the paper's experiment" },
+	{ "report", NULL, "a comparison as one HTML page with figures" },
+	{ "trace", NULL, "check a trace, say what is in it, write it in our own format" },
+	{ "version", NULL, "print the version of this program" },
 };
 enum { N_VERBS = sizeof verb_all / sizeof verb_all[0] };
 
@@ -79,45 +78,6 @@ static void help(FILE *to)
 		"the job.\n");
 }
 
-static int verb_version(int argc, char **argv)
-{
-	static const struct cli_usage usage = {
-		.verb = "version",
-		.synopsis = "[--json]",
-		.what = "Prints the version of the program; with --json also the model format it writes.",
-		.json = true,
-	};
-	struct strbuf out = { 0 };
-	struct json_writer w;
-	struct cli c;
-	int code;
-
-	if (!cli_parse(&c, &usage, argc, argv, &code))
-		return code;
-	if (c.json) {
-		json_begin(&w, &out, true);
-		json_open(&w, '{');
-		json_kv_string(&w, "program", "postrider");
-		json_kv_string(&w, "version", postrider_version);
-		json_kv_int(&w, "model_format", MODEL_FORMAT_VERSION);
-		json_kv_open(&w, "models", '[');
-		for (size_t i = 0; predictor_all[i]; i++)
-			json_put_string(&w, predictor_all[i]->name);
-		json_close(&w, ']');
-		json_close(&w, '}');
-		strbuf_puts(&out, "\n");
-	} else {
-		strbuf_puts(&out, postrider_program);
-		strbuf_puts(&out, "\n");
-		if (c.verbose)
-			strbuf_printf(&out, "model format %d\nmodels: %s\n", MODEL_FORMAT_VERSION,
-				      predictor_names());
-	}
-	code = cli_finish(&c, &out);
-	strbuf_release(&out);
-	return code;
-}
-
 static int unknown_verb(const char *given)
 {
 	const char *name[N_VERBS + 1] = { NULL };
@@ -130,36 +90,21 @@ static int unknown_verb(const char *given)
 	return 2;
 }
 
-/* Wipes the progress bar, says what happened and dies of the signal, so that a shell sees 130. There is
- * nothing to undo: cli_write() blocks the signal while it writes a file. */
-static void interrupted(int number)
+/* Comes back only where it fails, with the exit code. */
+static int in_lab(const char *verb, char **argv)
 {
-	static const char bar[] = "\r\033[K",
-			  text[] = "postrider: interrupted; no file was left half-written\n";
-	ssize_t ignored = 0;
+	char path[PATH_MAX];
 
-	if (isatty(STDERR_FILENO))
-		ignored = write(STDERR_FILENO, bar, sizeof bar - 1);
-	ignored += write(STDERR_FILENO, text, sizeof text - 1);
-	(void)ignored;
-	signal(number, SIG_DFL);
-	raise(number);
-}
-
-static void set_up(void)
-{
-	struct sigaction stop = { .sa_handler = interrupted }, old;
-
-	setlocale(LC_CTYPE, ""); /* which characters the terminal shows; numbers stay as in C */
-	gsl_set_error_handler_off();
-	openblas_set_num_threads(1); /* small matrices, and our own pool does the threading */
-	/* `postrider ... | head` ends quietly, even if our parent ignores the signal. */
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_IGN); /* a file-size limit is then a failed write, which we report */
-	/* A job started in the background ignores Ctrl-C; leave it so. */
-	if (!sigaction(SIGINT, NULL, &old) && old.sa_handler == SIG_DFL)
-		sigaction(SIGINT, &stop, NULL);
-	log_set_program("postrider");
+	if (!place_program(LAB, path, sizeof path)) {
+		fprintf(stderr,
+			"postrider: '%s' is done by " LAB ", which is neither beside this program, nor in "
+			"../libexec/postrider, nor in " PLACE_LIBEXEC "\n",
+			verb);
+		return 1;
+	}
+	execv(path, argv);
+	fprintf(stderr, "postrider: cannot run %s: %s\n", text_tail(path, 200), strerror(errno));
+	return 1;
 }
 
 int main(int argc, char **argv)
@@ -167,7 +112,7 @@ int main(int argc, char **argv)
 	const struct verb *v;
 	char *ask_help[] = { NULL, (char[]){ "--help" }, NULL };
 
-	set_up();
+	cli_set_up();
 	if (argc < 2) {
 		help(stderr);
 		return 2;
@@ -182,6 +127,8 @@ int main(int argc, char **argv)
 		v = verb_find(argv[2]);
 		if (!v)
 			return unknown_verb(argv[2]);
+		if (!v->run)
+			return in_lab(v->name, argv);
 		ask_help[0] = argv[2];
 		return v->run(2, ask_help);
 	}
@@ -192,5 +139,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	v = verb_find(argv[1]);
-	return v ? v->run(argc - 1, argv + 1) : unknown_verb(argv[1]);
+	if (!v)
+		return unknown_verb(argv[1]);
+	return v->run ? v->run(argc - 1, argv + 1) : in_lab(v->name, argv);
 }

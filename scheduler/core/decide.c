@@ -556,22 +556,6 @@ struct decide_outside decide_outside(const struct decision *d, const struct cand
 	return o;
 }
 
-void decide_outside_text(const struct decide_outside *o, struct strbuf *out)
-{
-	if (!o->column)
-		strbuf_puts(out, "outside the data the model was trained on");
-	else if (o->category)
-		strbuf_printf(out, "its %s is not in the training table", o->column);
-	else if (isnan(o->least))
-		strbuf_printf(out, "the training table has no %s", o->column);
-	else if (isnan(o->value))
-		strbuf_printf(out, "%s is not given; the training table has %.6g to %.6g", o->column,
-			      o->least, o->most);
-	else
-		strbuf_printf(out, "%s %.6g is outside %.6g to %.6g of the training table", o->column,
-			      o->value, o->least, o->most);
-}
-
 /* Memory, width and devices: what no prediction changes. */
 static void refuse_the_impossible(const struct decide_scene *s, struct decision *d)
 {

@@ -58,4 +58,21 @@ json "$dir/out" "version --json: program, version, model format" \
 (set +u; exec "$postrider" train --help) | head -n 1 >"$dir/out" 2>"$dir/err"
 says out "usage:" "a reader that leaves early still gets what it wanted"
 silent err "a reader that leaves early causes no complaint"
+# ---- two programs: the client starts without the libraries of those that compute ----
+if [ -z "${SAN:-}" ] && command -v readelf >/dev/null; then
+	that "the client needs the C library and cJSON alone" sh -c "! readelf -d '$postrider' | grep NEEDED | grep -vqE 'lib(c|m|cjson)[.]so'"
+fi
+mkdir -p "$dir/installed/bin" "$dir/installed/libexec/postrider"
+cp "$postrider" "$dir/installed/bin/"
+"$dir/installed/bin/postrider" version >"$dir/out" 2>"$dir/err"
+code=$? ran="version, without postrider-lab"
+code_is 1 "without postrider-lab a verb that computes fails"
+says err "'version' is done by postrider-lab, which is neither beside this program" "and says what is missing"
+that "help is there without it" sh -c "'$dir/installed/bin/postrider' --help | grep -q compare"
+cp "$BIN/postrider-lab" "$dir/installed/libexec/postrider/"
+that "installed as make install does, it is found" sh -c "'$dir/installed/bin/postrider' version | grep -q postrider"
+that "also through a link" sh -c "ln -s '$dir/installed/bin/postrider' '$dir/link' && '$dir/link' help train | grep -q 'postrider train'"
+"$BIN/postrider-lab" submit >"$dir/out" 2>"$dir/err"
+code=$? ran="postrider-lab submit"
+code_is 2 "postrider-lab has no verbs of the client"
 finish

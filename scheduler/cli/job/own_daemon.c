@@ -171,20 +171,6 @@ static int enlist(const struct own_daemon *o, const struct job_folder *folder, d
 
 /* ---- starting it ---- */
 
-/* The program beside us, or the one on the path. */
-static void find_program(char *out, size_t size)
-{
-	ssize_t n = readlink("/proc/self/exe", out, size - sizeof PROGRAM);
-	char *slash;
-
-	out[n > 0 ? n : 0] = '\0';
-	slash = strrchr(out, '/');
-	if (slash)
-		strcpy(slash + 1, PROGRAM);
-	if (!slash || access(out, X_OK))
-		snprintf(out, size, "%s", PROGRAM);
-}
-
 /* In the child: a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it. */
 static void become(const char *program, const struct own_daemon *o)
 {
@@ -210,7 +196,8 @@ static int start(const struct cli *c, const struct own_daemon *o, const struct c
 	pid_t pid;
 	int status, rc;
 
-	find_program(program, sizeof program);
+	if (!place_program(PROGRAM, program, sizeof program))
+		snprintf(program, sizeof program, PROGRAM); /* the one on the path */
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)

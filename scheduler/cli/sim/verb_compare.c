@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/places.h"
 #include "scheduler/cli/sim/paper_view.h"
 #include "scheduler/cli/sim/sim_options.h"
 #include "sim/compare/folder.h"
@@ -26,24 +27,8 @@ struct compare_options {
 /* The measurements that come with the program: in the source tree, or beside the installed program. */
 static bool own_table(char *out, size_t size)
 {
-	char exe[PATH_MAX];
-	ssize_t len;
-	char *slash;
-
 	snprintf(out, size, "configs/" OWN_TABLE);
-	if (!access(out, R_OK))
-		return true;
-	len = readlink("/proc/self/exe", exe, sizeof exe - 1);
-	if (len <= 0)
-		return false;
-	exe[len] = '\0';
-	for (int i = 0; i < 2; i++) { /* the name and its folder, bin */
-		slash = strrchr(exe, '/');
-		if (!slash)
-			return false;
-		*slash = '\0';
-	}
-	return (size_t)snprintf(out, size, "%s/share/postrider/" OWN_TABLE, exe) < size && !access(out, R_OK);
+	return !access(out, R_OK) || place_shared(OWN_TABLE, out, size);
 }
 
 static int paper_results(const struct cli *c, const struct paper_result *r, const char *command,

@@ -20,31 +20,13 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/places.h"
 #include "common/strbuf.h"
 #include "common/text/text.h"
 
 #define SUPERVISOR "postrider-supervisor"
-#ifndef LIBEXEC
-#define LIBEXEC "/usr/local/libexec/postrider"
-#endif
 
 /* ---- finding it ---- */
-
-/* A path from the folder of our own program. */
-static bool from_our_folder(const char *rest, char *out, size_t size)
-{
-	ssize_t n = readlink("/proc/self/exe", out, size - 1);
-	char *slash;
-
-	if (n <= 0)
-		return false;
-	out[n] = '\0';
-	slash = strrchr(out, '/');
-	if (!slash || (size_t)(slash - out) + strlen(rest) + 2 > size)
-		return false;
-	strcpy(slash + 1, rest);
-	return access(out, X_OK) == 0;
-}
 
 static int find_program(char **out, struct err *err)
 {
@@ -57,16 +39,13 @@ static int find_program(char **out, struct err *err)
 			return err_fail(err, ERR_NOTFOUND, "POSTRIDER_SUPERVISOR: cannot run %s: %s",
 					text_tail(named, 200), strerror(errno));
 		found = mem_strdup(named);
-	} else if (from_our_folder(SUPERVISOR, path, sizeof path) ||
-		   from_our_folder("../libexec/postrider/" SUPERVISOR, path, sizeof path)) {
+	} else if (place_program(SUPERVISOR, path, sizeof path)) {
 		found = mem_strdup(path);
-	} else if (!access(LIBEXEC "/" SUPERVISOR, X_OK)) {
-		found = mem_strdup(LIBEXEC "/" SUPERVISOR);
 	} else {
 		return err_fail(
 			err, ERR_NOTFOUND,
 			SUPERVISOR
-			" is neither beside this program, nor in ../libexec/postrider, nor in " LIBEXEC
+			" is neither beside this program, nor in ../libexec/postrider, nor in " PLACE_LIBEXEC
 			"; POSTRIDER_SUPERVISOR may name it");
 	}
 	if (!found)
