@@ -229,6 +229,13 @@ static enum sched_verdict verdict_of(const struct sched *s, const struct sched_r
 	return d->chosen >= 0 ? SCHED_BEST_EFFORT : SCHED_REJECTED;
 }
 
+void sched_add_lag(const struct sched *s, struct decision *d)
+{
+	d->smallest_slo_s += s->lag_s;
+	for (size_t i = 0; i < d->n_candidates; i++)
+		d->candidate[i].wait_upper_s += s->lag_s;
+}
+
 static int arrive(struct sched *s, int64_t now_ns, const struct sched_request *r, struct decision *out,
 		  enum sched_verdict *out_verdict, struct seat *out_seat, struct err *err)
 {
@@ -244,7 +251,7 @@ static int arrive(struct sched *s, int64_t now_ns, const struct sched_request *r
 	if (!rc)
 		rc = place_arrival(s, live_clock(s, now_ns), &plain, out, out_seat, &by_chance, err);
 	if (!rc) {
-		out->smallest_slo_s += s->lag_s;
+		sched_add_lag(s, out);
 		if (!by_chance)
 			learn_keep(s, r, out);
 		*out_verdict = verdict_of(s, r, out, by_chance);

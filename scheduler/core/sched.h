@@ -240,7 +240,7 @@ int sched_set_cluster(struct sched *s, int64_t now_ns, uint32_t slots, const str
  * SCHED_MAX_GUESTS: of more, neighbours are one guest, which ends with the last of them. Returns how many. */
 size_t sched_fit_guests(struct sched_guest *guest, size_t n, uint64_t spare);
 /* Whoever runs the jobs begins with one at most so long after its turn. From now on objectives are as much
- * shorter for jobs that arrive. */
+ * shorter for jobs that arrive, and the bounds of their waits as much longer. */
 int sched_set_lag(struct sched *s, double lag_s, struct err *err);
 uint64_t sched_guest_cpus(const struct sched *s);
 uint32_t sched_slots(const struct sched *s);

@@ -190,6 +190,8 @@ int sched_check_params(const struct sched_params *p, struct err *err);
 int sched_check_request(const struct sched *s, const struct sched_request *r, struct err *err);
 void sched_set(struct sched *s, const struct sched_params *p); /* policy and machine, after learn_use() */
 int sched_not_found(uint64_t id, struct err *err);
+/* A decision with an objective that was shorter by the lag, as it is told: a start takes so long at most. */
+void sched_add_lag(const struct sched *s, struct decision *d);
 /* The candidate that is first by time (by its bound where it has one and `bounds` says so) among those with
  * none of these reasons; -1: there is none. */
 int sched_soonest(const struct decision *d, unsigned reasons, bool bounds);

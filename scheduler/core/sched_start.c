@@ -109,6 +109,7 @@ static void decide_now(struct sched *s, int64_t now_ns, uint32_t place, struct d
 		if (i >= 0)
 			choose_instead(out, i, 0);
 	}
+	sched_add_lag(s, out);
 }
 
 static uint64_t whom_it_harms(const struct decision *d)

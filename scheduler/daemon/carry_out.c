@@ -17,6 +17,7 @@
 #include "scheduler/daemon/retention.h"
 
 #define TURN_US 1000.0 /* of starts in one turn of the loop, because others want to be served, too */
+#define FIRST_LAG_S 0.005 /* a few waits for a disk, while few starts are known */
 #define MAX_NEXT 4 /* events that the actions of one event lead to */
 
 struct pending_start {
@@ -646,13 +647,35 @@ void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o
 	carry_out(d, &e, NULL);
 }
 
+double carry_lag_s(const struct daemon *d)
+{
+	return cluster_known(d) ? cluster_lag_s(d) : start_lag_most_s(&d->lag, FIRST_LAG_S);
+}
+
+void carry_lag(struct daemon *d)
+{
+	sched_set_lag(d->sched, carry_lag_s(d), NULL);
+}
+
+/* It has begun, and its row still says when its turn was; or an earlier daemon saw it start. */
+static void note_lag(struct daemon *d, const struct job *job, int64_t at_ns)
+{
+	double lag_s = (double)(at_ns - job->row.started_ns) / 1e9;
+
+	if (job->at_engine && job->delayed)
+		cluster_began(d, lag_s);
+	else if (!job->at_engine && !job->delayed && lag_s > 0.0)
+		start_lag_add(&d->lag, lag_s);
+	carry_lag(d);
+}
+
 static void on_started(void *owner, uint64_t id, int64_t at_ns, pid_t pid)
 {
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, id);
 
-	if (job && job->at_engine && job->delayed) /* and not one that an earlier daemon saw start */
-		cluster_began(d, (double)(at_ns - job->row.started_ns) / 1e9);
+	if (job)
+		note_lag(d, job, at_ns);
 	if (job)
 		started(d, job, at_ns, pid);
 }

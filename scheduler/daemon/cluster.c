@@ -9,14 +9,11 @@
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "common/stats.h"
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/exec/engine.h"
 
 #define S_NS INT64_C(1000000000)
-#define LAGS 64 /* the latest starts, of which the slowest few do not count */
-#define LAG_SHARE 95.0
-#define FIRST_LAG_S 1.0 /* while none is known */
+#define FIRST_LAG_S 1.0 /* while few are known */
 
 struct cluster_view {
 	char engine[JOB_TYPE_MAX_NAME + 1];
@@ -25,8 +22,7 @@ struct cluster_view {
 	int64_t at_ns; /* of that answer */
 	int64_t next_end_ns; /* of a job of others; SCHED_NEVER: none that is known */
 	char why[192]; /* the last look came to nothing; "": it did not */
-	double lag_s[LAGS]; /* from the turn of a job until it began */
-	size_t n_lags; /* ever */
+	struct start_lag lag;
 };
 
 bool cluster_known(const struct daemon *d)
@@ -51,24 +47,15 @@ static int64_t offset_ns(const struct daemon *d)
 	return (int64_t)round((double)(daemon_now_ns(d) - (t.tv_sec * S_NS + t.tv_nsec)) / 1e9) * S_NS;
 }
 
-/* What most starts take. Objectives of new jobs allow for it. */
-static double lag(const struct cluster_view *v)
+double cluster_lag_s(const struct daemon *d)
 {
-	double sorted[LAGS];
-	size_t n = v->n_lags < LAGS ? v->n_lags : LAGS;
-
-	memcpy(sorted, v->lag_s, n * sizeof *sorted);
-	return n ? stats_percentile(sorted, n, LAG_SHARE) : FIRST_LAG_S;
+	return start_lag_most_s(&d->cluster->lag, FIRST_LAG_S);
 }
 
 void cluster_began(struct daemon *d, double lag_s)
 {
-	struct cluster_view *v = d->cluster;
-
-	if (!v || !(lag_s >= 0.0))
-		return;
-	v->lag_s[v->n_lags++ % LAGS] = lag_s;
-	sched_set_lag(d->sched, lag(v), NULL);
+	if (d->cluster)
+		start_lag_add(&d->cluster->lag, lag_s);
 }
 
 static void tell_scheduler(struct daemon *d, const struct cluster *c)
@@ -121,7 +108,7 @@ void cluster_told(void *daemon, const char *engine, const struct cluster *c, con
 		d->cluster = NULL;
 		free(v);
 		sched_set_cluster(d->sched, daemon_now_ns(d), UINT32_MAX, NULL, 0, NULL);
-		sched_set_lag(d->sched, 0.0, NULL);
+		carry_lag(d);
 		daemon_changed(d);
 		return;
 	}
@@ -138,7 +125,7 @@ void cluster_told(void *daemon, const char *engine, const struct cluster *c, con
 	tell_operator(v, engine, c);
 	memcpy(&v->last, c, sizeof v->last);
 	v->known = true;
-	sched_set_lag(d->sched, lag(v), NULL);
+	carry_lag(d);
 	v->at_ns = daemon_now_ns(d);
 	tell_scheduler(d, c);
 }
@@ -156,7 +143,7 @@ void cluster_json(const struct daemon *d, struct json_writer *w)
 	json_kv_string(w, "engine", v->engine);
 	json_kv_string(w, "error", v->why[0] ? v->why : NULL);
 	json_kv_fixed(w, "age_s", v->known ? (double)(daemon_now_ns(d) - v->at_ns) / 1e9 : NAN, 3);
-	json_kv_fixed(w, "lag_s", v->known ? lag(v) : NAN, 3);
+	json_kv_fixed(w, "lag_s", v->known ? cluster_lag_s(d) : NAN, 3);
 	json_kv_int(w, "nodes", (long long)c->nodes);
 	json_kv_int(w, "nodes_away", (long long)c->nodes_away);
 	json_kv_int(w, "cpus", (long long)c->cpus);

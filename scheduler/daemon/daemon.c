@@ -485,6 +485,8 @@ static int open_parts(struct daemon *d, bool force, struct err *err)
 		rc = store_open(&store, &d->store, err);
 	if (!rc)
 		rc = sched_new(&sched, &d->sched, err);
+	if (!rc)
+		carry_lag(d);
 	for (size_t i = 0; !rc && executor_all[i] && i < DAEMON_MAX_EXECUTORS; i++)
 		rc = executor_all[i]->create(d->base, &sink, &d->executor[i], err);
 	if (!rc)

@@ -25,6 +25,7 @@
 #include "common/json/json.h"
 #include "common/strbuf.h"
 #include "scheduler/config/config.h"
+#include "scheduler/core/learn/start_lag.h"
 #include "scheduler/core/sched.h"
 #include "scheduler/daemon/exec/executor.h"
 #include "scheduler/jobs/jobs.h"
@@ -100,6 +101,7 @@ struct daemon {
 	int64_t lag_due_ns;             /* when a timer should come next, monotonic; 0: not known */
 
 	struct cluster_view *cluster;   /* cluster.c; NULL: none is watched */
+	struct start_lag lag;           /* of jobs on this machine */
 	/* scratch of one request or event */
 	struct strbuf out, text;
 	struct decision decision;
@@ -161,6 +163,9 @@ void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o
 int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err);
 /* `done` of its work (0 to 1), and what is known of its epochs; NULL: nothing. */
 void carry_progress(struct daemon *d, struct job *job, double done, const struct life_progress *p);
+/* What most jobs take from their turn until their command runs; carry_lag() tells the scheduler. */
+double carry_lag_s(const struct daemon *d);
+void carry_lag(struct daemon *d);
 extern const struct executor_sink carry_sink; /* owner is the daemon: copied by daemon.c */
 
 /* ---- waiting.c ---- */
@@ -191,6 +196,7 @@ void other_work_settle(struct daemon *d); /* the same before the socket opens: w
 /* Of the executors' sink. */
 void cluster_told(void *daemon, const char *engine, const struct cluster *c, const char *why);
 void cluster_began(struct daemon *d, double lag_s); /* a job, so long after its turn */
+double cluster_lag_s(const struct daemon *d); /* what most jobs take for that; there is a cluster */
 void cluster_settle(struct daemon *d);  /* waits for the first look, but not for long */
 /* The cluster tells what there is, so that this machine's own load does not matter. */
 bool cluster_known(const struct daemon *d);

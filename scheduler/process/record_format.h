@@ -29,6 +29,9 @@
  *                                            note TEXT | -
  *                                            end
  *
+ * "started" is the claim in the first record, which is on the disk before the command runs. In the second it
+ * is the moment at which the command was let go, a few milliseconds later.
+ *
  * Version 1 has no identity, and no boot in the exit record; it is still read. "stopped" means that the
  * daemon asked for it: by a SIGTERM that was queued with a value. Other SIGTERMs do
  * not count. START_TICKS is field 22 of /proc/PID/stat. With the id of the boot it identifies a process for
@@ -70,6 +73,7 @@ enum {
 };
 
 /* The report: lines on the supervisor's standard output, which is then closed. */
+#define REPORT_GO "go "          /* REALTIME_NS BOOTTIME_NS: when the command was let go */
 #define REPORT_STARTED "started" /* DIR.started says the rest */
 #define REPORT_FAILED "failed "  /* and the reason */
 #define REPORT_NOTE "note "      /* something did not work, but the job runs */

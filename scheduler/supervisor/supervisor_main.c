@@ -51,6 +51,8 @@ static int try_again(struct run *r)
 
 static int supervise(struct run *r)
 {
+	char go[64];
+
 	fork_child(r);
 	win_the_race(r);
 	if (!make_folder(r)) {
@@ -61,12 +63,16 @@ static int supervise(struct run *r)
 	if (r->note[0])
 		report(REPORT_NOTE, r->note);
 	sync_started(r);
+	/* The disk's time is not the command's: a run is measured as `postrider profile` measures it. */
+	r->started = moment_now();
+	snprintf(go, sizeof go, "%lld %lld", (long long)r->started.real_ns, (long long)r->started.boot_ns);
 	write_all(r->go_fd, "g", 1); /* if it died already, the wait shows it */
 	close(r->go_fd);
 	if (child_refused(r)) {
 		end_leftovers(r);
 		return r->again ? try_again(r) : not_run(r);
 	}
+	report(REPORT_GO, go);
 	report(REPORT_STARTED, "");
 	hang_up();
 	watch(r);

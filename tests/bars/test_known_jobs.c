@@ -8,6 +8,7 @@
  * with every time at a tenth (at 0.06 if it spins or starts up for 3 s), so that one takes about two
  * minutes. In the environment KNOWN_REAL="wait:0.5:0 spin:0:4" chooses others (work:start-up:busy),
  * KNOWN_REAL= none; KNOWN_SIMULATED chooses simulated cases in the same way (as if nothing were scaled);
+ * KNOWN_KEEP names an empty folder in which the files of real cases stay: tables, models, lists of jobs.
  * KNOWN_TABLES says of how many tables a simulated case is made, KNOWN_POLICY under which policy instead of
  * `postrider`.
  *
@@ -583,13 +584,14 @@ static void read_list(const char *path, struct job *job)
 
 static bool real_case(const struct known_case *c, unsigned number_of_case)
 {
+	const char *keep = getenv("KNOWN_KEEP");
 	char dir[300];
 	struct job job[JOBS];
 	struct figures f = { 0 };
 	struct machine m;
 	double began = now_s();
 
-	snprintf(dir, sizeof dir, "%s/%u", support_temp_dir(), number_of_case);
+	snprintf(dir, sizeof dir, "%s/%u", keep ? keep : support_temp_dir(), number_of_case);
 	assert_int_equal(mkdir(dir, 0700), 0);
 	draw_jobs(c, support_seed(1), real_cores(), c->spins ? 6.0 : 4.0, job);
 	write_design(c, support_path(dir, "design.json"));

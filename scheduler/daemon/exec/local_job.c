@@ -151,7 +151,12 @@ void local_job_close_report(struct local_job *j)
 
 static void take_report_line(struct local_job *j, const char *line)
 {
-	if (strcmp(line, REPORT_STARTED) == 0)
+	long long at_ns, boot_ns;
+
+	if (sscanf(line, REPORT_GO "%lld %lld", &at_ns, &boot_ns) == 2) {
+		j->go_ns = at_ns;
+		j->go_boot_ns = boot_ns;
+	} else if (strcmp(line, REPORT_STARTED) == 0)
 		j->said_started = true;
 	else if (strncmp(line, REPORT_FAILED, strlen(REPORT_FAILED)) == 0)
 		snprintf(j->failed, sizeof j->failed, "%s", line + strlen(REPORT_FAILED));
@@ -303,8 +308,14 @@ int local_job_learn_start(struct local_job *j, struct err *err)
 	struct job_started s;
 	int rc = job_started_read(j->record, j->identity, &s, err);
 
-	if (!rc)
+	if (!rc) {
+		/* the record was written before it could say this */
+		if (j->go_boot_ns > s.at_boot_ns) {
+			s.at_ns = j->go_ns;
+			s.at_boot_ns = j->go_boot_ns;
+		}
 		take_start(j, &s);
+	}
 	return rc;
 }
 

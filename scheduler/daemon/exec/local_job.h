@@ -47,6 +47,7 @@ struct local_job {
 	char said[REPORT_MAX_BYTES]; /* start of a line of the report that is not whole yet */
 	size_t n_said;
 	bool said_started;
+	long long go_ns, go_boot_ns; /* when its command was let go, says the report; 0: it does not */
 	char failed[RECORD_MAX_TEXT + 1]; /* why it could not be started, says the report */
 	bool seen_gone;             /* we watched it end; else it was found gone */
 	int supervisor_code;        /* its exit code; -1: a signal ended it, or it was not our child */

@@ -61,6 +61,7 @@ static void put_behind(const struct daemon *d, struct json_writer *w, bool sums)
 	json_kv_fixed(w, "processes",
 		      isnan(d->life.other_load) ? NAN : other_load_processes(&d->demand.other), 3);
 	json_close(w, '}');
+	json_kv_fixed(w, "start_lag_s", carry_lag_s(d), 6);
 	cluster_json(d, w);
 	learning_json(d->learning, w, sums);
 	json_kv_open(w, "loop", '{');

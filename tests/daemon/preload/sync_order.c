@@ -1,5 +1,6 @@
 /* Loaded into a supervisor by LD_PRELOAD: writes down, in the file $POSTRIDER_ORDER, what it syncs ("fsync
- * NAME") and when it lets the job go ("go": the one byte that the child waits for). */
+ * NAME") and when it lets the job go ("go": the one byte that the child waits for). With
+ * $POSTRIDER_SYNC_MS every fsync takes at least that long. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -33,8 +34,11 @@ int fsync(int fd)
 {
 	int (*next)(int) = dlsym(RTLD_NEXT, "fsync");
 	char link[64], path[PATH_MAX] = "";
+	const char *slow_ms = getenv("POSTRIDER_SYNC_MS");
 	int rc = next(fd);
 
+	if (slow_ms)
+		usleep(1000 * (useconds_t)atoi(slow_ms));
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	(void)!readlink(link, path, sizeof path - 1);
 	note("fsync", path);

@@ -137,6 +137,12 @@ TEST(test_objectives_allow_for_a_slow_start)
 	near(b.d.smallest_slo_s, alone_s + 7.0);
 	assert_int_equal(submit_batch(&b, 0, 3, &b128, alone_s + 6.9), SCHED_REJECTED);
 	assert_int_equal(submit_batch(&b, 0, 4, &b128, alone_s + 7.1), SCHED_PROMISED);
+	/* what is told of its end allows for it, too */
+	near(b.d.candidate[0].wait_s, 0.0);
+	near(b.d.candidate[0].wait_upper_s, 7.0);
+	assert_true(7.0 + b.d.candidate[0].upper_s <= alone_s + 7.1);
+	assert_int_equal(next(&b, 0), 4);
+	near(b.d.candidate[0].wait_upper_s, 7.0);
 	assert_int_equal(sched_set_lag(b.s, -1.0, NULL), -ERR_ARG);
 	assert_int_equal(sched_set_lag(b.s, NAN, NULL), -ERR_ARG);
 	drop(&b);

@@ -116,6 +116,29 @@ CARRY_TEST(test_events_come_in_the_order_of_a_life)
 	json_free(e);
 }
 
+CARRY_TEST(test_starts_tell_how_long_a_start_takes)
+{
+	double most_s, wait_s;
+
+	start("", "");
+	assert_int_equal(l.d->lag.n, 0);
+	most_s = carry_lag_s(l.d);
+	assert_true(most_s > 0.0); /* a guess */
+	wait_for(submit_sleepy(0.0, ""), has_ended);
+	assert_int_equal(l.d->lag.n, 1);
+	wait_s = (double)(job(id)->row.started_ns - job(id)->row.submitted_ns) / 1e9;
+	assert_true(l.d->lag.lag_s[0] > 0.0 && l.d->lag.lag_s[0] <= wait_s);
+	assert_true(carry_lag_s(l.d) == fmax(most_s, l.d->lag.lag_s[0]));
+	/* one that is found running tells nothing of this daemon */
+	wait_for(submit_sleepy(1000.0, ""), has_pid);
+	assert_int_equal(l.d->lag.n, 2);
+	client_close(&c);
+	local_restart(&l);
+	wait_for(id, has_pid);
+	assert_int_equal(l.d->lag.n, 0);
+	client_open(&c, &l);
+}
+
 CARRY_TEST(test_a_cancel_reaches_the_process_and_the_disk)
 {
 	uint64_t sleeping;
