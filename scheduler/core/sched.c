@@ -79,70 +79,135 @@ void sched_set(struct sched *s, const struct sched_params *p)
 	s->explore = p->explore;
 }
 
-int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
+/* What belongs to its jobs alone. */
+static int make_own(struct sched *s, size_t n, struct err *err)
 {
 	const struct live_list empty = { .first = NO_JOB, .last = NO_JOB, .root = JOB_ORDER_NONE };
-	size_t n = p->max_jobs, scene = n + SCENE_STREAMS + SCHED_MAX_GUESTS;
-	struct sched *s;
-	int rc = sched_check_params(p, err);
 
-	if (rc)
-		return rc;
-	if (!n || n > FLUID_MAX_JOBS / 2)
-		return err_fail(err, ERR_ARG, "room for %zu jobs: need 1 to %u", n, FLUID_MAX_JOBS / 2);
-	s = mem_calloc(1, sizeof *s);
-	if (!s)
-		return err_nomem(err, "a scheduler");
 	s->max_jobs = n;
-	s->seed = p->seed;
 	s->last_ns = s->plan_ns = s->quiet_ns = s->changed_ns = INT64_MIN;
 	s->plan = s->running = empty;
 	s->live = mem_calloc(n, sizeof *s->live);
 	s->spare = mem_array(n, sizeof *s->spare);
+	if (!s->live || !s->spare || job_order_init(&s->queues, n) || tenants_init(s) ||
+	    job_index_init(&s->index, n))
+		return err_nomem(err, "a scheduler of %zu jobs", n);
+	for (size_t i = n; i-- > 0;)
+		s->spare[s->n_spare++] = (uint32_t)i;
+	return 0;
+}
+
+/* What schedulers may share: memory for one decision at a time, and what is learnt. */
+static int make_shared(struct sched *s, const struct sched_params *p, struct err *err)
+{
+	size_t n = p->max_jobs, scene = n + SCENE_STREAMS + SCHED_MAX_GUESTS;
+	int rc;
+
 	s->order.place = mem_array(n + 1, sizeof *s->order.place);
 	s->scene_running = mem_array(n + SCHED_MAX_GUESTS + 1, sizeof *s->scene_running);
 	s->scene_queued = mem_array(scene + 1, sizeof *s->scene_queued);
 	s->neighbour = mem_array(scene + 1, sizeof *s->neighbour);
 	s->before = mem_array(scene + 1, sizeof *s->before);
 	s->trial = mem_alloc(sizeof *s->trial);
-	if (!s->live || !s->spare || !s->order.place || !s->scene_running || !s->scene_queued ||
-	    !s->neighbour || !s->before || !s->trial || job_order_init(&s->queues, n) || tenants_init(s) ||
-	    job_index_init(&s->index, n))
-		rc = err_nomem(err, "a scheduler of %zu jobs", n);
-	if (!rc)
-		rc = decide_scratch_new(scene, &s->scratch, err);
+	s->price = mem_calloc(1, sizeof *s->price);
+	if (!s->order.place || !s->scene_running || !s->scene_queued || !s->neighbour || !s->before ||
+	    !s->trial || !s->price)
+		return err_nomem(err, "a scheduler of %zu jobs", n);
+	rc = decide_scratch_new(scene, &s->scratch, err);
 	if (!rc)
 		rc = learn_init(s, err);
+	return rc ? rc : learn_use(s, p, err);
+}
+
+int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
+{
+	struct sched *s;
+	int rc = sched_check_params(p, err);
+
+	if (rc)
+		return rc;
+	if (!p->max_jobs || p->max_jobs > FLUID_MAX_JOBS / 2)
+		return err_fail(err, ERR_ARG, "room for %zu jobs: need 1 to %u", p->max_jobs,
+				FLUID_MAX_JOBS / 2);
+	s = mem_calloc(1, sizeof *s);
+	if (!s)
+		return err_nomem(err, "a scheduler");
+	s->seed = p->seed;
+	rc = make_own(s, p->max_jobs, err);
 	if (!rc)
-		rc = learn_use(s, p, err);
+		rc = make_shared(s, p, err);
 	if (rc) {
 		sched_free(s);
 		return rc;
 	}
-	for (size_t i = n; i-- > 0;)
-		s->spare[s->n_spare++] = (uint32_t)i;
 	sched_set(s, p);
 	*out = s;
 	return 0;
+}
+
+int sched_new_beside(struct sched *first, const struct sched_params *p, struct sched **out, struct err *err)
+{
+	struct sched *s;
+	int rc = sched_check_params(p, err);
+
+	if (rc)
+		return rc;
+	if (!p->max_jobs || p->max_jobs > first->max_jobs || first->beside)
+		return err_fail(err, ERR_ARG, "room for %zu jobs beside %zu: need 1 to as many", p->max_jobs,
+				first->max_jobs);
+	s = mem_calloc(1, sizeof *s);
+	if (!s)
+		return err_nomem(err, "a scheduler");
+	s->beside = first;
+	first->n_beside++;
+	s->seed = p->seed;
+	rc = make_own(s, p->max_jobs, err);
+	if (rc) {
+		sched_free(s);
+		return rc;
+	}
+	s->order.place = first->order.place;
+	s->scene_running = first->scene_running;
+	s->scene_queued = first->scene_queued;
+	s->neighbour = first->neighbour;
+	s->before = first->before;
+	s->trial = first->trial;
+	s->scratch = first->scratch;
+	s->price = first->price;
+	s->learnt = first->learnt;
+	s->n_learnt = first->n_learnt;
+	s->recurring = first->recurring;
+	sched_set(s, p);
+	*out = s;
+	return 0;
+}
+
+static void free_shared(struct sched *s)
+{
+	decide_scratch_free(s->scratch);
+	learn_release(s);
+	free(s->order.place);
+	free(s->before);
+	free(s->trial);
+	free(s->price);
+	free(s->scene_running);
+	free(s->scene_queued);
+	free(s->neighbour);
 }
 
 void sched_free(struct sched *s)
 {
 	if (!s)
 		return;
-	decide_scratch_free(s->scratch);
-	learn_release(s);
+	if (s->beside)
+		s->beside->n_beside--;
+	else
+		free_shared(s);
 	job_index_release(&s->index);
 	sched_tenants_release(s);
-	free(s->order.place);
 	job_order_release(&s->queues);
-	free(s->before);
-	free(s->trial);
 	free(s->live);
 	free(s->spare);
-	free(s->scene_running);
-	free(s->scene_queued);
-	free(s->neighbour);
 	free(s);
 }
 
@@ -297,6 +362,10 @@ int sched_submit(struct sched *s, int64_t now_ns, const struct sched_request *r,
 
 	if (!rc)
 		rc = arrive(s, now_ns, r, out, out_verdict, &seat, err);
+	if (!rc && r->only_promised && *out_verdict != SCHED_PROMISED) {
+		*out_verdict = SCHED_REJECTED;
+		return 0;
+	}
 	if (!rc)
 		price_arrived(s, s->last_ns, r, out);
 	if (rc || *out_verdict == SCHED_REJECTED)

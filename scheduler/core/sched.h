@@ -114,6 +114,10 @@ struct sched_params {
 	                               0: none */
 };
 int sched_new(const struct sched_params *p, struct sched **out, struct err *err);
+/* A scheduler of another machine, with the models of `first` and room for at most as many jobs. The two share
+ * what is learnt, the price of capacity and scratch memory, so both belong to one thread; jobs and plans are
+ * its own. To be freed before `first`. Neither takes sched_use(). */
+int sched_new_beside(struct sched *first, const struct sched_params *p, struct sched **out, struct err *err);
 void sched_free(struct sched *s);
 
 struct sched_request {              /* a job as it arrives */
@@ -142,6 +146,8 @@ struct sched_request {              /* a job as it arrives */
 	double slo_s;               /* from arrival to end; NaN: no objective */
 	double confidence;
 	bool best_effort;           /* take it without a promise rather than reject it */
+	bool only_promised;         /* reject it unless it is promised, whatever it takes otherwise: another
+	                               scheduler will be asked. Rejected, it does not count as an arrival. */
 	double chance;              /* take it without a promise if it has at least this chance to be in time;
 	                               0: reject it */
 	double value;               /* what it is worth in time, where 1 is usual; 0 counts as 1 */

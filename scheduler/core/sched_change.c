@@ -112,6 +112,8 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p, sch
 	bool same, unknown;
 	uint32_t devices;
 
+	if (!rc && (s->beside || s->n_beside))
+		rc = err_fail(err, ERR_ARG, "another scheduler shares what this one has learnt");
 	if (rc)
 		return rc;
 	/* Before anything has happened it is no event: jobs may still be restored. */

@@ -120,7 +120,9 @@ struct sched {
 	double hysteresis, explore;
 	uint32_t max_unstarted_cpus;
 	struct recurring *recurring;
-	struct price price;           /* of capacity, as the last arrivals tell it */
+	struct price *price;          /* of capacity, as the last arrivals tell it */
+	struct sched *beside;         /* whose learning, price and scratch these are; NULL: its own */
+	size_t n_beside;              /* schedulers that use ours */
 	size_t max_jobs;
 	uint64_t seed;
 

@@ -22,12 +22,12 @@ void price_arrived(struct sched *s, int64_t now_ns, const struct sched_request *
 			least = c;
 	}
 	if (least)
-		price_see(&s->price, now_ns, least->harm / (r->cpus * least->time_s));
+		price_see(s->price, now_ns, least->harm / (r->cpus * least->time_s));
 }
 
 double price_now(const struct sched *s, int64_t now_ns)
 {
 	if (!s->rule.priced || !s->looks_ahead)
 		return 0.0;
-	return s->policy.price > 0.0 ? s->policy.price : price_at(&s->price, now_ns);
+	return s->policy.price > 0.0 ? s->policy.price : price_at(s->price, now_ns);
 }
