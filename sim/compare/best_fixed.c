@@ -29,7 +29,7 @@ static int value_of(const struct compare_params *p, const struct trace *t, const
 		status = replay_run(&replay, &run, err);
 	if (status)
 		return status;
-	status = metrics_of(t, world_cluster(w), &run, NULL, value, err);
+	status = metrics_of(t, world_whole(w), &run, NULL, value, err);
 	/* without accuracies, as many as can be in time */
 	*out = isnan(value[METRIC_ACCURACY_ZERO]) ? value[METRIC_MET] : value[METRIC_ACCURACY_ZERO];
 	replay_result_release(&run);

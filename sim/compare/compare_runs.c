@@ -118,7 +118,7 @@ static int measure_run(struct compare_runs *x, size_t policy, size_t replication
 	const struct trace *t = x->r->trace[replication];
 	double *value = &c->value[replication * METRICS], trials[METRICS];
 	size_t tracked[101] = { 0 }, covered[101] = { 0 };
-	int status = metrics_of(t, world_cluster(x->r->world[replication]), run, oracle, value, err);
+	int status = metrics_of(t, world_whole(x->r->world[replication]), run, oracle, value, err);
 
 	if (status)
 		return status;

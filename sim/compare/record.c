@@ -186,7 +186,7 @@ void record_json(const struct compare_result *r, const struct record_about *a, s
 	put_trace(r->trace[0], w);
 	record_world(w, r->world[0], r->replications);
 	json_put_key(w, "cluster");
-	cluster_to_json(world_cluster(r->world[0]), w);
+	cluster_to_json(world_whole(r->world[0]), w);
 	json_put_key(w, "disturbances");
 	disturbances_to_json(world_disturbances(r->world[0]), w);
 	json_kv_int(w, "tests", (long long)r->tests);

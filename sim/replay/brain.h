@@ -5,18 +5,22 @@
 #define SIM_REPLAY_BRAIN_H
 
 #include "sim/replay/replay.h"
+#include "sim/world/nodes.h"
 
 struct brain_start {              /* a job to start now */
 	size_t job;
+	uint32_t node;
 	double batch, epochs;
 	double run_s, run_upper_s, predicted_accuracy; /* NaN: not predicted */
 };
 
 struct brain_ops {
-	/* `run` is what really happens; the oracle looks at it. Borrowed. */
-	int (*make)(const struct replay_params *p, struct world_run *run, void **out_self, struct err *err);
+	bool places;                  /* it can choose a node for a job; others take one machine alone */
+	/* `nodes` is what really happens; the oracle looks at it. Borrowed. */
+	int (*make)(const struct replay_params *p, struct world_nodes *nodes, void **out_self,
+	            struct err *err);
 	void (*destroy)(void *self);  /* accepts NULL */
-	/* Fills state (rejected or refused, else untouched), promised, by_chance, promised_s and
+	/* Fills state (rejected or refused, else untouched), node, promised, by_chance, promised_s and
 	 * promised_upper_s. */
 	int (*arrive)(void *self, int64_t now_ns, size_t job, struct outcome *io, struct err *err);
 	/* The next job to start; false: none for now. */
@@ -24,11 +28,11 @@ struct brain_ops {
 	/* A waiting job that is let go of; false: none. Asked when none is to start. May be NULL. */
 	bool (*dropped)(void *self, int64_t now_ns, size_t *out_job);
 	/* When the next job that runs is to be stopped, and which; WORLD_NEVER: none. May be NULL. */
-	int64_t (*stops_ns)(const void *self, size_t *out_job);
+	int64_t (*stops_ns)(void *self, size_t *out_job);
 	/* It was stopped. */
 	int (*stopped)(void *self, int64_t now_ns, size_t job, struct err *err);
 	int (*ended)(void *self, int64_t now_ns, size_t job, bool failed, double run_s, struct err *err);
-	size_t (*waiting)(const void *self);
+	size_t (*waiting)(void *self);                  /* jobs; asked after every event */
 	/* False: jobs are played. True: none are, and this is the mean accuracy, a miss as 0, that no
 	 * schedule exceeds. NULL: they are always played. */
 	bool (*bound)(const void *self, double *out);

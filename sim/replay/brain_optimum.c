@@ -26,12 +26,13 @@ static void best_destroy(void *self)
 	free(b);
 }
 
-static int best_make(const struct replay_params *p, struct world_run *run, void **out_self, struct err *err)
+static int best_make(const struct replay_params *p, struct world_nodes *nodes, void **out_self,
+		     struct err *err)
 {
 	struct brain_best *b = mem_calloc(1, sizeof *b);
 	int status = b ? optimum_jobs_make(p, &b->jobs, err) : err_nomem(err, "a replay");
 
-	(void)run;
+	(void)nodes;
 	if (!status && p->trace->n_jobs <= OPTIMUM_EXACT_JOBS)
 		status = optimum_exact(&b->jobs, OPTIMUM_MAX_STEPS, &b->plan, err);
 	if (!status && !b->plan.exact) {
@@ -90,7 +91,7 @@ static int best_ended(void *self, int64_t now_ns, size_t job, bool failed, doubl
 	return 0;
 }
 
-static size_t best_waiting(const void *self)
+static size_t best_waiting(void *self)
 {
 	return ((const struct brain_best *)self)->waiting;
 }

@@ -73,7 +73,8 @@ static void oracle_destroy(void *self)
 	free(o);
 }
 
-static int oracle_make(const struct replay_params *p, struct world_run *run, void **out_self, struct err *err)
+static int oracle_make(const struct replay_params *p, struct world_nodes *nodes, void **out_self,
+		       struct err *err)
 {
 	struct oracle *o = mem_calloc(1, sizeof *o);
 	int status;
@@ -81,7 +82,7 @@ static int oracle_make(const struct replay_params *p, struct world_run *run, voi
 	if (!o)
 		return err_nomem(err, "a replay");
 	o->p = p;
-	o->run = run;
+	o->run = world_nodes_run(nodes, 0);
 	o->slots = world_cluster(p->world)->slots;
 	o->spread = decide_spread_later(0.0);
 	o->fate = mem_calloc(p->trace->n_jobs, sizeof *o->fate);
@@ -458,7 +459,7 @@ static int oracle_ended(void *self, int64_t now_ns, size_t job, bool failed, dou
 	return 0;
 }
 
-static size_t oracle_waiting(const void *self)
+static size_t oracle_waiting(void *self)
 {
 	return ((const struct oracle *)self)->plan.n;
 }

@@ -54,12 +54,13 @@ static void queue_destroy(void *self)
 	free(q);
 }
 
-static int queue_make(const struct replay_params *p, struct world_run *run, void **out_self, struct err *err)
+static int queue_make(const struct replay_params *p, struct world_nodes *nodes, void **out_self,
+		      struct err *err)
 {
 	struct queue *q = mem_calloc(1, sizeof *q);
 	int status;
 
-	(void)run; /* a policy must not look at the world */
+	(void)nodes; /* a policy must not look at the world */
 	if (!q)
 		return err_nomem(err, "a replay");
 	q->p = p;
@@ -229,7 +230,7 @@ static int queue_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 	return 0;
 }
 
-static size_t queue_waiting(const void *self)
+static size_t queue_waiting(void *self)
 {
 	const struct queue *q = self;
 

@@ -23,7 +23,7 @@ struct replay {
 	const struct replay_params *p;
 	const struct brain_ops *ops;
 	void *brain;
-	struct world_run *run;
+	struct world_nodes *nodes;
 	struct replay_result *r;
 	int64_t now_ns;
 	size_t arrived;
@@ -53,14 +53,14 @@ static int start_jobs(struct replay *x, struct err *err)
 		o->run_s = s.run_s;
 		o->run_upper_s = s.run_upper_s;
 		o->predicted_accuracy = s.predicted_accuracy;
-		status = world_run_start(x->run, x->now_ns, &w, err);
+		status = world_nodes_start(x->nodes, s.node, x->now_ns, &w, err);
 		if (status)
 			err_prefix(err, "%s:%u: job %llu", x->p->trace->name, j->line,
 				   (unsigned long long)j->id);
 		before_s = clock_monotonic_s();
 	}
-	if (world_run_running(x->run) > x->r->most_running)
-		x->r->most_running = world_run_running(x->run);
+	if (world_nodes_running(x->nodes) > x->r->most_running)
+		x->r->most_running = world_nodes_running(x->nodes);
 	if (x->ops->waiting(x->brain) > x->r->most_queued)
 		x->r->most_queued = x->ops->waiting(x->brain);
 	return status;
@@ -111,7 +111,7 @@ static int end(struct replay *x, struct err *err)
 	struct outcome *o;
 	double response_s;
 
-	if (!world_run_end(x->run, &e))
+	if (!world_nodes_end(x->nodes, &e))
 		return err_fail(err, ERR_NUMERIC, "the world said that a job ends, and none did");
 	j = &x->p->trace->job[e.id - 1];
 	o = &x->r->outcome[e.id - 1];
@@ -135,7 +135,7 @@ static int stop(struct replay *x, size_t job, struct err *err)
 {
 	struct outcome *o = &x->r->outcome[job];
 	struct world_end e = { .processes = NAN, .njobs = NAN };
-	int status = world_run_stop(x->run, x->now_ns, job + 1, &e, err);
+	int status = world_nodes_stop(x->nodes, o->node, x->now_ns, job + 1, &e, err);
 
 	o->state = OUTCOME_DROPPED;
 	o->end_ns = x->now_ns;
@@ -152,7 +152,7 @@ static int play(struct replay *x, struct err *err)
 
 	while (!status) {
 		int64_t arrival_ns = x->arrived < t->n_jobs ? t->job[x->arrived].arrival_ns : WORLD_NEVER;
-		int64_t end_ns = world_run_next(x->run), stop_ns = WORLD_NEVER;
+		int64_t end_ns = world_nodes_next(x->nodes), stop_ns = WORLD_NEVER;
 		size_t late = 0;
 
 		if (arrival_ns == WORLD_NEVER && end_ns == WORLD_NEVER)
@@ -190,22 +190,27 @@ int replay_run(const struct replay_params *p, struct replay_result *out, struct 
 	r.outcome = mem_array(r.n, sizeof *r.outcome);
 	if (!r.outcome)
 		return err_nomem(err, "%zu outcomes", r.n);
-	status = world_run_new(p->world, p->fold, &x.run, err);
+	status = world_nodes_new(p->world, p->fold, &x.nodes, err);
+	if (!status && world_nodes_count(x.nodes) > 1 && !x.ops->places)
+		status = err_fail(err, ERR_ARG,
+				  "policy %s decides for one machine that all jobs share, and the cluster "
+				  "has %u nodes on which jobs are placed",
+				  p->policy->name, world_nodes_count(x.nodes));
 	if (!status)
-		status = x.ops->make(p, x.run, &x.brain, err);
+		status = x.ops->make(p, x.nodes, &x.brain, err);
 	if (!status)
 		status = play(&x, err);
 	if (!status) {
 		r.end_s = 1e-9 * (double)x.now_ns;
-		r.busy_s = world_run_busy_s(x.run);
-		r.events += world_run_events(x.run);
+		r.busy_s = world_nodes_busy_s(x.nodes);
+		r.events += world_nodes_events(x.nodes);
 		r.is_bound = x.ops->bound && x.ops->bound(x.brain, &r.bound);
 		*out = r;
 	} else {
 		free(r.outcome);
 	}
 	x.ops->destroy(x.brain);
-	world_run_free(x.run);
+	world_nodes_free(x.nodes);
 	return status;
 }
 

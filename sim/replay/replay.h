@@ -23,6 +23,7 @@ extern const char *const outcome_state_name[OUTCOME_STATES]; /* "rejected", "met
 
 struct outcome {
 	uint8_t state;            /* enum outcome_state */
+	uint32_t node;            /* of those taken; 0 where all jobs share the machine */
 	/* its objective was predicted to hold; a policy that admits all promises nothing */
 	bool promised;
 	bool by_chance;           /* taken without a promise, for the chance it had */

@@ -4,15 +4,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int cost_world_init(struct cost_world *w, const struct world_open *o, struct err *err)
+int cost_world_init(struct cost_world *w, const struct world_open *o, struct world_machines *out,
+		    struct err *err)
 {
 	int rc = world_file_read(o->argument, &w->file, err);
 
 	if (rc)
 		return rc;
-	rc = world_machines(o, &w->file->cluster, &w->given, &w->cluster, err);
+	rc = world_machines(o, &w->file->cluster, out, err);
 	if (rc)
 		return rc;
+	w->given = cluster_shared(&out->given);
+	w->cluster = cluster_shared(&out->cluster);
 	w->disturbances = o->disturbances;
 	w->trace = o->trace;
 	return w->trace ? qkinds_bind(w->file, w->trace, &w->kind, err) : 0;

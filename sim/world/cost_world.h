@@ -10,14 +10,15 @@
 
 struct cost_world {
 	struct world_file *file;
-	struct cluster given, cluster;
+	struct cluster given, cluster; /* what jobs share (cluster_shared()) */
 	struct disturbances disturbances;
 	const struct trace *trace; /* NULL: none */
 	struct qkind *kind;        /* by kind of the trace */
 };
 
 /* Zeroed beforehand; to be released after an error, too. */
-int cost_world_init(struct cost_world *w, const struct world_open *o, struct err *err);
+int cost_world_init(struct cost_world *w, const struct world_open *o, struct world_machines *out,
+                    struct err *err);
 void cost_world_release(struct cost_world *w);
 
 int cost_world_training(const struct cost_world *w, campaign_play *play, uint64_t seed, struct csv **out,

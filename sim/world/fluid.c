@@ -88,11 +88,11 @@ static int bind_trace(struct fluid_world *w, struct err *err)
 	return rc ? rc : make_choices(w, err);
 }
 
-static int fluid_open(const struct world_open *o, void **out_self, struct cluster *out_given,
-		      struct cluster *out_cluster, struct err *err)
+static int fluid_open(const struct world_open *o, void **out_self, struct world_machines *out,
+		      struct err *err)
 {
 	struct fluid_world *w = mem_calloc(1, sizeof *w);
-	int rc = w ? cost_world_init(&w->base, o, err) : err_nomem(err, "a world");
+	int rc = w ? cost_world_init(&w->base, o, out, err) : err_nomem(err, "a world");
 
 	if (!rc && w->base.trace)
 		rc = bind_trace(w, err);
@@ -101,8 +101,6 @@ static int fluid_open(const struct world_open *o, void **out_self, struct cluste
 		return rc;
 	}
 	*out_self = w;
-	*out_given = w->base.given;
-	*out_cluster = w->base.cluster;
 	return 0;
 }
 

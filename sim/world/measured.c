@@ -20,7 +20,7 @@ struct measured_world {
 	size_t n_folds;
 	struct measured_kinds kinds;
 	const struct trace *trace; /* borrowed; NULL: none, and no job can start */
-	struct cluster given, cluster;
+	struct cluster given, cluster; /* what jobs share */
 	struct disturbances disturbances;
 };
 
@@ -62,8 +62,8 @@ static int make_folds(struct measured_world *w, struct err *err)
 	return rc;
 }
 
-static int measured_open(const struct world_open *o, void **out_self, struct cluster *out_given,
-			 struct cluster *out_cluster, struct err *err)
+static int measured_open(const struct world_open *o, void **out_self, struct world_machines *out,
+			 struct err *err)
 {
 	struct measured_world *w;
 	int rc;
@@ -84,9 +84,12 @@ static int measured_open(const struct world_open *o, void **out_self, struct clu
 		return err_nomem(err, "a world");
 	w->disturbances = o->disturbances;
 	w->trace = o->trace;
-	rc = world_machines(o, NULL, &w->given, &w->cluster, err);
-	if (!rc)
+	rc = world_machines(o, NULL, out, err);
+	if (!rc) {
+		w->given = cluster_shared(&out->given);
+		w->cluster = cluster_shared(&out->cluster);
 		rc = measured_table_open(o->argument, o->schema, o->hold_out, &w->table, err);
+	}
 	if (!rc)
 		rc = make_folds(w, err);
 	if (!rc)
@@ -95,8 +98,6 @@ static int measured_open(const struct world_open *o, void **out_self, struct clu
 		measured_close(w);
 		return rc;
 	}
-	*out_given = w->given;
-	*out_cluster = w->cluster;
 	*out_self = w;
 	return 0;
 }

@@ -18,9 +18,12 @@ struct world_open {                /* what an implementation is opened with */
 	bool mark_unknown;
 };
 
-/* The machines in effect; `own` is the one that the world itself knows, or NULL if it must be given. */
-int world_machines(const struct world_open *o, const struct cluster *own, struct cluster *out_given,
-                   struct cluster *out_cluster, struct err *err);
+struct world_machines {            /* in effect */
+	struct cluster given, cluster; /* as a whole */
+};
+/* `own` is the one that the world itself knows, or NULL if it must be given. */
+int world_machines(const struct world_open *o, const struct cluster *own, struct world_machines *out,
+                   struct err *err);
 
 struct world_count {                /* of a run up to now */
 	double busy_s;             /* core-seconds worked */
@@ -29,9 +32,8 @@ struct world_count {                /* of a run up to now */
 
 struct world_ops {
 	const char *name, *title;
-	/* out_given and out_cluster: the machines in effect. */
-	int (*open)(const struct world_open *o, void **out_self, struct cluster *out_given,
-	            struct cluster *out_cluster, struct err *err);
+	/* out: the machines in effect. A run is one course of events on what jobs share of them. */
+	int (*open)(const struct world_open *o, void **out_self, struct world_machines *out, struct err *err);
 	void (*close)(void *self);
 	size_t (*folds)(const void *self);                         /* NULL: 1 */
 	size_t (*runs)(const void *self);                          /* NULL: not made of runs */

@@ -48,11 +48,11 @@ static int check_cycles(const struct cost_world *w, struct err *err)
 	return 0;
 }
 
-static int queueing_open(const struct world_open *o, void **out_self, struct cluster *out_given,
-			 struct cluster *out_cluster, struct err *err)
+static int queueing_open(const struct world_open *o, void **out_self, struct world_machines *out,
+			 struct err *err)
 {
 	struct cost_world *w = mem_calloc(1, sizeof *w);
-	int rc = w ? cost_world_init(w, o, err) : err_nomem(err, "a world");
+	int rc = w ? cost_world_init(w, o, out, err) : err_nomem(err, "a world");
 
 	if (!rc && w->trace)
 		rc = check_cycles(w, err);
@@ -61,8 +61,6 @@ static int queueing_open(const struct world_open *o, void **out_self, struct clu
 		return rc;
 	}
 	*out_self = w;
-	*out_given = w->given;
-	*out_cluster = w->cluster;
 	return 0;
 }
 

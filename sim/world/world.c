@@ -21,7 +21,8 @@ static const struct world_ops *const worlds[] = { &world_measured, &world_queuei
 struct world {
 	const struct world_ops *ops;
 	void *self;
-	struct cluster given, cluster;
+	struct world_machines whole;
+	struct cluster given, cluster; /* what jobs share of them */
 	struct disturbances disturbances;
 	const struct trace *trace; /* borrowed; NULL: none */
 };
@@ -83,20 +84,23 @@ int world_open(const struct world_params *p, struct world **out, struct err *err
 	w->trace = p->trace;
 	rc = find_ops(p->spec, &w->ops, &o.argument, err);
 	if (!rc)
-		rc = w->ops->open(&o, &w->self, &w->given, &w->cluster, err);
-	if (rc)
+		rc = w->ops->open(&o, &w->self, &w->whole, err);
+	if (rc) {
 		free(w);
-	else
-		*out = w;
-	return rc;
+		return rc;
+	}
+	w->given = cluster_shared(&w->whole.given);
+	w->cluster = cluster_shared(&w->whole.cluster);
+	*out = w;
+	return 0;
 }
 
-int world_machines(const struct world_open *o, const struct cluster *own, struct cluster *out_given,
-		   struct cluster *out_cluster, struct err *err)
+int world_machines(const struct world_open *o, const struct cluster *own, struct world_machines *out,
+		   struct err *err)
 {
-	*out_given = o->given ? *o->given : *own;
-	*out_cluster = o->cluster ? *o->cluster : *out_given;
-	return o->what ? what_if_machine(o->what, out_cluster, err) : 0;
+	out->given = o->given ? *o->given : *own;
+	out->cluster = o->cluster ? *o->cluster : out->given;
+	return o->what ? what_if_machine(o->what, &out->cluster, err) : 0;
 }
 
 void world_free(struct world *w)
@@ -110,6 +114,16 @@ void world_free(struct world *w)
 const char *world_name(const struct world *w)
 {
 	return w->ops->name;
+}
+
+const struct cluster *world_whole(const struct world *w)
+{
+	return &w->whole.cluster;
+}
+
+const struct cluster *world_whole_given(const struct world *w)
+{
+	return &w->whole.given;
 }
 
 const struct cluster *world_cluster(const struct world *w)

@@ -68,7 +68,11 @@ struct world_run;
 int world_open(const struct world_params *p, struct world **out, struct err *err);
 void world_free(struct world *w);
 const char *world_name(const struct world *w);            /* "measured" */
-const struct cluster *world_cluster(const struct world *w); /* in effect */
+/* The machine as a whole, in effect and as given: what is printed, and what utilisation is of. */
+const struct cluster *world_whole(const struct world *w);
+const struct cluster *world_whole_given(const struct world *w);
+/* What jobs share of it: one node, where each job stays on one. A run is of this. */
+const struct cluster *world_cluster(const struct world *w);
 /* the machine that the training tables speak of */
 const struct cluster *world_given(const struct world *w);
 

@@ -50,7 +50,7 @@ bench_fn bench_fit_absolute, bench_fit_squared, bench_grid, bench_large, bench_s
 bench_fn bench_decision_table, bench_decision_trees, bench_hybrid_decision;
 bench_fn bench_lookahead, bench_events;
 bench_fn bench_training_simplenet, bench_training_lenet5;
-bench_fn bench_replay_million, bench_train_policy, bench_automl_campaign;
+bench_fn bench_replay_million, bench_replay_cluster, bench_train_policy, bench_automl_campaign;
 bench_fn bench_metrics_scrape, bench_python_predict, bench_page_update;
 bench_fn bench_decision_busy, bench_daemon_submit, bench_daemon_predict, bench_daemon_pipelined;
 bench_fn bench_daemon_held, bench_daemon_list, bench_daemon_crowd;

@@ -40,6 +40,7 @@ static const struct bench {
 	{ "daemon.predict", bench_daemon_predict },
 	{ "daemon.pipelined", bench_daemon_pipelined },
 	{ "replay.million", bench_replay_million },
+	{ "replay.cluster", bench_replay_cluster },
 	{ "train.policy", bench_train_policy },
 	{ "metrics.scrape", bench_metrics_scrape },
 	{ "python.predict", bench_python_predict },

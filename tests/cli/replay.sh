@@ -150,6 +150,23 @@ expect 2 "a bad share to explore" replay $trace --policy naive $fluid --explore 
 expect 2 "a key twice" replay $trace --policy naive $fluid --set noise=0.1 --set noise=0.2
 expect 2 "a sweep and a capacity" replay $trace --policy naive $fluid --sweep noise=0,0.1 --capacity 99%
 
+# ---- jobs that stay on one node ----
+nodes="--world fluid --cluster cores=8,slots=16,nodes=4,place=promise"
+expect 0 "jobs are placed on nodes" replay $trace --policy fixed:128 $nodes
+says out "on 8 cores with 16 slots on 4 nodes (promise)" "nodes and placement are named"
+expect 0 "the same as JSON" replay $trace --policy fixed:128 $nodes --json
+json "$dir/out" "JSON: the whole cluster" \
+	"d['cluster'] == {'cores': 8, 'slots': 16, 'nodes': 4, 'place': 'promise'} and d['policies'][0]['jobs'] == 60"
+expect 0 "more nodes of the same size" replay $trace --policy fixed:128 $nodes --set cluster.nodes=8 --json
+json "$dir/out" "JSON: eight nodes of two cores" "d['cluster']['cores'] == 16 and d['cluster']['slots'] == 32"
+expect 2 "an oracle places no jobs" replay $trace --policy greedy-oracle $nodes
+says err "decides for one machine" "an oracle places no jobs: the reason"
+expect 2 "unknown placement" replay $trace --policy fixed:128 --world fluid --cluster cores=8,place=promis
+says err "did you mean 'promise'" "unknown placement: a hint"
+expect 2 "slots that the nodes cannot share" replay $trace --policy fixed:128 --world fluid \
+	--cluster cores=8,slots=9,nodes=4,place=promise
+says err "9 slots on 4 nodes" "slots that the nodes cannot share: the reason"
+
 # ---- Ctrl-C ----
 "$postrider" replay gen:poisson,jobs=3000000,gap=0.01 --policy fixed:128 $fluid -o "$dir/stopped" >"$dir/out" 2>"$dir/err" &
 pid=$!

@@ -240,15 +240,17 @@ static void print_paired(const struct compare_result *r, double level, bool colo
 
 static void print_source(const struct compare_result *r, const struct compare_params *p, struct strbuf *out)
 {
-	const struct cluster *m = world_cluster(r->world[0]);
+	const struct cluster *m = world_whole(r->world[0]);
 	const struct trace *t = r->trace[0];
 	bool anew = r->replications > 1 && r->trace[1] != t;
 	char split[256];
 
 	strbuf_printf(out, "%s%s\n", cli_clean(t->about ? t->about : t->name),
 		      anew ? "; drawn anew in each replication" : "");
-	strbuf_printf(out, "world %s on %g cores with %u slots; seed %llu", world_name(r->world[0]), m->cores,
-		      m->slots, (unsigned long long)p->seed);
+	strbuf_printf(out, "world %s on %g cores with %u slots", world_name(r->world[0]), m->cores, m->slots);
+	if (m->place != PLACE_SPREAD)
+		strbuf_printf(out, " on %u nodes (%s)", m->nodes, cluster_place_name[m->place]);
+	strbuf_printf(out, "; seed %llu", (unsigned long long)p->seed);
 	if (r->replications > 1)
 		strbuf_printf(out, ", %zu replications, %g %% intervals", r->replications, 100.0 * p->level);
 	world_split_text(r->world[0], 0, split, sizeof split);

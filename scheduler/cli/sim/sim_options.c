@@ -21,7 +21,8 @@ size_t sim_options_list(struct sim_options *o, struct cli_option *out)
 		  "the simulated world: measured:TABLE.csv, queueing[:FILE.json] or\nfluid[:FILE.json]",
 		  &o->params.world.spec },
 		{ 0, "cluster", CLI_TEXT, "C",
-		  "the machine: cores=16,slots=32 or a file (default: the one of the world's file)",
+		  "the machine: cores=16,slots=32 or a file (default: the one of the world's file);\n"
+		  "a cluster with jobs that stay on one node: cores=800,nodes=100,place=promise",
 		  &o->cluster },
 		{ 0, "from-history", CLI_TEXT, "PATH",
 		  "take the jobs from a daemon's database or state folder, instead of TRACE", &o->history },

@@ -291,7 +291,7 @@ static int open_inputs(struct sim_setup *s, const struct cli *c, const struct si
 	t = s->opened->trace[0];
 	for (size_t i = 0; i < t->n_notices; i++)
 		cli_notice(c, "%s: %s", t->name, t->notice[i]);
-	return s->wants_capacity ? capacity_fill_range(&s->capacity, world_cluster(s->opened->world[0]), err)
+	return s->wants_capacity ? capacity_fill_range(&s->capacity, world_whole(s->opened->world[0]), err)
 				 : 0;
 }
 
@@ -340,6 +340,8 @@ static void print_machine(const struct cluster *m, struct strbuf *out)
 	strbuf_printf(out, "%g cores, %u slots", m->cores, m->slots);
 	if (m->nodes > 1)
 		strbuf_printf(out, ", %u nodes", m->nodes);
+	if (m->place != PLACE_SPREAD)
+		strbuf_printf(out, ", a job stays on one (%s)", cluster_place_name[m->place]);
 	if (isfinite(m->memory_mb))
 		strbuf_printf(out, ", %g MB", m->memory_mb);
 }
@@ -362,10 +364,10 @@ void sim_setup_print(const struct sim_setup *s, struct strbuf *out)
 		strbuf_printf(out, ", %zu ways to split the data into learning and happening",
 			      world_folds(w));
 	strbuf_puts(out, "\nmachine       ");
-	print_machine(world_given(w), out);
+	print_machine(world_whole_given(w), out);
 	if (changes_machine(&p->what)) {
 		strbuf_puts(out, "; simulated: ");
-		print_machine(world_cluster(w), out);
+		print_machine(world_whole(w), out);
 	}
 	strbuf_puts(out, "\npolicies      ");
 	for (size_t i = 0; i < p->n_policies; i++)

@@ -36,10 +36,13 @@ uint32_t bed_kind(struct bed_trace *b, const char *network, const char *samples,
 struct bed bed_open(const struct world_ops *ops, struct world_open o)
 {
 	struct bed b = { .ops = ops };
+	struct world_machines whole;
 	struct err err = { 0 };
 
-	if (ops->open(&o, &b.world, &b.given, &b.cluster, &err))
+	if (ops->open(&o, &b.world, &whole, &err))
 		fail_msg("%s", err.text);
+	b.given = whole.given;
+	b.cluster = whole.cluster;
 	if (o.trace && ops->run_new(b.world, 0, &b.run, &err))
 		fail_msg("%s", err.text);
 	return b;

@@ -1,25 +1,26 @@
 /* Opens a trace and a world, trains models, and replays. */
 #include "tests/unit/sim/replay_bed.h"
 
+#include <string.h>
+
 #include "tests/support/test.h"
 
 void replay_bed_close(struct replay_bed *b)
 {
-	sim_models_free(b->models);
+	if (!b->borrows)
+		sim_models_free(b->models);
 	csv_free(b->training);
 	world_free(b->world);
 	trace_free(b->trace);
 }
 
-void replay_bed_open(struct replay_bed *b, const char *trace, const char *world, const char *cluster,
-		     const char *policies)
+static void open_world(struct replay_bed *b, const char *trace, const char *world, const char *cluster)
 {
 	struct trace_source source = { .spec = trace, .seed = 11 };
 	struct cluster machine;
 	struct world_params w = { .spec = world,
 				  .given = cluster ? &machine : NULL,
 				  .disturbances = &b->disturbances };
-	struct sim_models_params m = { 0 };
 	struct err err = { 0 };
 
 	if (cluster && cluster_parse(cluster, &machine, &err))
@@ -27,8 +28,18 @@ void replay_bed_open(struct replay_bed *b, const char *trace, const char *world,
 	if (trace_open(&source, &b->trace, &err))
 		fail_msg("%s", err.text);
 	w.trace = b->trace;
-	if (world_open(&w, &b->world, &err) ||
-	    sim_policies_parse(policies, b->policy, 5, &b->n_policies, &err) ||
+	if (world_open(&w, &b->world, &err))
+		fail_msg("%s", err.text);
+}
+
+void replay_bed_open(struct replay_bed *b, const char *trace, const char *world, const char *cluster,
+		     const char *policies)
+{
+	struct sim_models_params m = { 0 };
+	struct err err = { 0 };
+
+	open_world(b, trace, world, cluster);
+	if (sim_policies_parse(policies, b->policy, 5, &b->n_policies, &err) ||
 	    world_training(b->world, 0, 5, &b->training, &err))
 		fail_msg("%s", err.text);
 	m = (struct sim_models_params){ .policy = b->policy,
@@ -39,6 +50,16 @@ void replay_bed_open(struct replay_bed *b, const char *trace, const char *world,
 					.seed = 3 };
 	if (sim_models_train(&m, &b->models, &err))
 		fail_msg("%s", err.text);
+}
+
+void replay_bed_beside(struct replay_bed *b, const char *trace, const char *world, const char *cluster,
+		       const struct replay_bed *other)
+{
+	open_world(b, trace, world, cluster);
+	memcpy(b->policy, other->policy, sizeof b->policy);
+	b->n_policies = other->n_policies;
+	b->models = other->models;
+	b->borrows = true;
 }
 
 struct replay_result replay_bed_run(const struct replay_bed *b, size_t policy, uint64_t seed)

@@ -13,11 +13,15 @@ struct replay_bed {
 	size_t n_policies;
 	struct sim_models *models;
 	struct disturbances disturbances;
+	bool borrows; /* the models are of another bed */
 };
 
 /* disturbances of *b are taken as they are; models are trained only for policies that want some. */
 void replay_bed_open(struct replay_bed *b, const char *trace, const char *world, const char *cluster,
                      const char *policies);
+/* Other jobs, world or machine with the policies and models of another bed. */
+void replay_bed_beside(struct replay_bed *b, const char *trace, const char *world, const char *cluster,
+                       const struct replay_bed *other);
 void replay_bed_close(struct replay_bed *b);
 struct replay_result replay_bed_run(const struct replay_bed *b, size_t policy, uint64_t seed);
 

@@ -108,6 +108,41 @@ TEST(test_json_reads_back_as_the_same)
 	strbuf_release(&text);
 }
 
+TEST(test_a_job_may_stay_on_one_node)
+{
+	struct cluster c = parsed("cores=20,slots=40,nodes=8,memory_mb=800,place=promise"), part, back;
+	struct strbuf text = { 0 };
+	struct json_writer w;
+	struct json *v = NULL;
+
+	part = cluster_shared(&c);
+	assert_true(part.cores == 2.5 && part.slots == 5 && part.memory_mb == 100.0 && part.nodes == 1);
+	assert_int_equal(cluster_parts(&c), 8);
+	json_begin(&w, &text, false);
+	cluster_to_json(&c, &w);
+	assert_int_equal(json_parse("c", text.text, text.len, &v, NULL), 0);
+	assert_int_equal(cluster_from_json("c", v, &back, NULL), 0);
+	assert_int_equal(back.place, PLACE_PROMISE);
+	json_free(v);
+	strbuf_release(&text);
+	/* other nodes are as many more of the same size */
+	assert_int_equal(cluster_set(&c, "nodes", 24.0, NULL), 0);
+	part = cluster_shared(&c);
+	assert_true(c.cores == 60.0 && part.cores == 2.5 && part.slots == 5 && part.memory_mb == 100.0);
+	/* slots that are not given fit the nodes */
+	c = parsed("cores=10,nodes=4,place=least-loaded");
+	assert_int_equal(c.slots, 8);
+	/* spread over all nodes, it is one machine */
+	c = parsed("cores=20,nodes=8,place=spread");
+	part = cluster_shared(&c);
+	assert_true(cluster_parts(&c) == 1 && part.cores == 20.0 && part.nodes == 8);
+	refused("cores=20,slots=41,nodes=8,place=promise", "41 slots on 8 nodes");
+	refused("cores=20,place=promis", "did you mean");
+	refused("cores=20,place=promise,place=spread", "twice");
+	refused_file("{\"cores\": 2, \"place\": 3}", "must be a text");
+	refused_file("{\"cores\": 2, \"place\": \"x\"}", "there are spread");
+}
+
 TEST(test_slots_follow_the_cores_unless_set)
 {
 	struct cluster c = parsed("cores=2,slots=4");

@@ -440,14 +440,14 @@ TEST(test_every_failure_of_memory_is_survived)
 	bed_kind(&t, "lenet5", "500", "1", 3);
 	for (unsigned long k = 1; failed; k++) {
 		struct world_open o = { .trace = &t.trace };
-		struct cluster given, cluster;
+		struct world_machines whole;
 		struct err err = { 0 };
 		struct world_job j = bed_job(1, 0, 128.0, 1);
 		void *w = NULL, *run = NULL;
 		int rc;
 
 		mem_fail_at(k, false);
-		rc = world_fluid.open(&o, &w, &given, &cluster, &err);
+		rc = world_fluid.open(&o, &w, &whole, &err);
 		if (!rc)
 			rc = world_fluid.run_new(w, 0, &run, &err);
 		if (!rc)

@@ -619,16 +619,16 @@ TEST(test_open_epochs_are_chosen_and_otherwise_all)
 
 static void refuses_open(struct world_open o, enum err_code code, const char *say)
 {
-	struct cluster given, cluster;
+	struct world_machines whole;
 	struct err err = { 0 };
 	void *w = NULL;
-	int rc = world_queueing.open(&o, &w, &given, &cluster, &err);
+	int rc = world_queueing.open(&o, &w, &whole, &err);
 
 	if (rc != -(int)code || w)
 		fail_msg("taken, or code %d", rc);
 	if (!strstr(err.text, say))
 		fail_msg("'%s' does not say '%s'", err.text, say);
-	assert_true(world_fluid.open(&o, &w, &given, &cluster, &err) == rc || strstr(say, "fluid"));
+	assert_true(world_fluid.open(&o, &w, &whole, &err) == rc || strstr(say, "fluid"));
 	if (w)
 		world_fluid.close(w);
 }
@@ -720,7 +720,7 @@ TEST(test_every_failure_of_memory_is_survived)
 	bed_kind(&t, "lenet5", "500", "1", 3);
 	for (unsigned long k = 1; failed; k++) {
 		struct world_open o = { .trace = &t.trace };
-		struct cluster given, cluster;
+		struct world_machines whole;
 		struct err err = { 0 };
 		struct world_job j = bed_job(1, 0, 128.0, 1);
 		void *w = NULL, *run = NULL, *copy = NULL;
@@ -730,7 +730,7 @@ TEST(test_every_failure_of_memory_is_survived)
 		int rc;
 
 		mem_fail_at(k, false);
-		rc = world_queueing.open(&o, &w, &given, &cluster, &err);
+		rc = world_queueing.open(&o, &w, &whole, &err);
 		if (!rc)
 			rc = world_queueing.run_new(w, 0, &run, &err);
 		if (!rc)
