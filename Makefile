@@ -229,9 +229,10 @@ test-slurm: $(PROGRAMS) ## jobs on a real Slurm of three nodes, with faults (2 m
 	@BIN=$(abspath $(BIN)) tests/slurm/job_submit.sh
 
 .PHONY: test-slurm-long
-test-slurm-long: test-slurm ## the same, promises and foreseen starts on 80 jobs, and 400 jobs with kills (10 minutes)
+test-slurm-long: test-slurm ## the same, promises and foreseen starts on 80 jobs, the overhead, and 400 jobs with kills (12 minutes)
 	@BIN=$(abspath $(BIN)) tests/slurm/promises.sh
 	@BIN=$(abspath $(BIN)) tests/slurm/away.sh
+	@BIN=$(abspath $(BIN)) tests/slurm/overhead.sh
 	@BIN=$(abspath $(BIN)) tests/slurm/bar.sh
 
 .PHONY: bars

@@ -2,38 +2,17 @@
 # The controller is away for 20 s while jobs run, wait and are submitted: none is lost, none runs twice.
 # shellcheck disable=SC2317,SC2154,SC2034 # functions are called by others; variables are of the libraries
 cd "$(dirname "$0")/../.." || exit 1
-. tests/cli/lib.sh
 . tests/slurm/cluster.sh
-trap 'cluster_stop; rm -rf "$dir"' EXIT
 cluster_start
-mkdir -m 1777 "$dir/ran"
 slots=100 cores=100 nap_max=600 more_config='"executor": "slurm",
  "engines": {"slurm": {"poll_s": 0.5, "look_s": 1, "time_factor": 1, "time_margin_s": "5m"}},'
-. tests/cli/daemon_lib.sh
-trap 'cluster_stop; daemon_clean_up' EXIT
-cat >"$dir/job.sh" <<END
-echo "\$POSTRIDER_JOB" >>$dir/ran/\$POSTRIDER_JOB
-sleep "\$1"
-echo '{"epoch":4,"accuracy":0.91}'
-END
+cluster_daemon
+marking_job
 jobs=
 submit() { # SECONDS HOW-MANY
 	for i in $(seq "$2"); do
 		submitted --set nap="$1"
 		jobs="$jobs $id"
-	done
-}
-are() { # STATE JOB...
-	state=$1
-	shift
-	for j in "$@"; do is_state "$j" "$state" || return 1; done
-}
-within() { # SECONDS CONDITION...
-	until=$(($(date +%s) + $1))
-	shift
-	while ! "$@"; do
-		[ "$(date +%s)" -lt "$until" ] || return 1
-		sleep 0.2
 	done
 }
 submit 5 8   # end while it is away
@@ -47,11 +26,11 @@ gone=$(date +%s)
 submit 1 8
 # shellcheck disable=SC2086 # lists of ids are meant
 {
-	that "without a controller, jobs that run end by their records" within 40 are "done" $first
+	that "without a controller, jobs that run end by their records" within 40 all_are "done" $first
 	while [ $(($(date +%s) - gone)) -lt 20 ]; do sleep 0.5; done
 	that "none is lost meanwhile" test -z "$("$postrider" list -q --all --state lost,failed)"
 	controller_start
-	that "after 20 s without it all 32 jobs are done" within 200 are "done" $jobs
+	that "after 20 s without it all 32 jobs are done" within 200 all_are "done" $jobs
 }
-that "each ran once" test "$(cat "$dir"/ran/* | wc -l) $(find "$dir/ran" -type f | wc -l)" = "32 32"
+that "each ran once" each_ran_once 32
 finish

@@ -1,7 +1,15 @@
 # shellcheck shell=sh disable=SC2154 # dir, python, skipped and finish are of lib.sh
 # A real Slurm for a test: munged, slurmctld and three slurmd of Debian's packages, all state in $dir/slurm, on
-# loopback and on ports that are free. Read after tests/cli/lib.sh. cluster_stop ends every process that was
-# started, by its number.
+# loopback and on ports that are free. A script reads it first of all, from the root of the repository:
+#
+#   . tests/slurm/cluster.sh     claims as in tests/cli/lib.sh; leaves with `skipped` where Slurm is not installed
+#   cluster_start                more_slurm_conf: further lines of slurm.conf
+#   slots=... more_config=...    the daemon's, as tests/cli/daemon_lib.sh reads them
+#   cluster_daemon               a daemon; both are ended with the script
+#
+# cluster_stop ends every process that was started, by its number.
+. tests/cli/lib.sh
+trap 'cluster_stop; rm -rf "$dir"' EXIT
 S=$dir/slurm
 SLURM_CONF=$S/slurm.conf
 export SLURM_CONF
@@ -131,3 +139,54 @@ cluster_stop() {
 	done
 	cluster_pids='' controller=''
 }
+
+# within SECONDS CONDITION...: becomes true in that time
+within() {
+	until=$(($(date +%s) + $1))
+	shift
+	while ! "$@"; do
+		[ "$(date +%s)" -lt "$until" ] || return 1
+		sleep 0.1
+	done
+}
+
+# What is left of our jobs goes before the cluster, and the daemon last: it hears of their ends.
+cluster_leave() {
+	[ -z "$daemon_pid" ] || "$postrider" list -q --all --state queued,running 2>/dev/null |
+		xargs -r "$postrider" cancel -q >/dev/null 2>&1
+	cluster_stop
+	for f in "$dir"/state/jobs/*.started; do # of a node that was killed
+		[ ! -e "$f" ] || [ -e "${f%started}exit" ] ||
+			kill "$(awk '$1 == "supervisor" { print $2 }' "$f" 2>/dev/null)" 2>/dev/null
+	done
+	daemon_stop
+	rm -rf "$dir"
+}
+
+cluster_daemon() {
+	. tests/cli/daemon_lib.sh
+	trap cluster_leave EXIT
+}
+
+# Instead of the job of daemon_lib.sh: one that counts its runs in files, so that none is lost or runs twice unseen.
+marking_job() {
+	mkdir -m 1777 "$dir/ran"
+	cat >"$dir/job.sh" <<END
+echo "\$POSTRIDER_JOB" >>$dir/ran/\$POSTRIDER_JOB
+echo '{"epoch":1,"accuracy":0.5}'
+sleep "\$1" &
+trap 'kill \$!; exit 143' TERM
+wait \$!
+echo '{"epoch":4,"accuracy":0.91}'
+exit "\$2"
+END
+}
+each_ran_once() { # HOW-MANY
+	[ "$(cat "$dir"/ran/* | wc -l) $(find "$dir/ran" -type f | wc -l)" = "$1 $1" ]
+}
+all_are() { # STATE JOB...
+	state=$1
+	shift
+	for j in "$@"; do is_state "$j" "$state" || return 1; done
+}
+status_has() { "$postrider" status "$1" | grep -q -- "$2"; }

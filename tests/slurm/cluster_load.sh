@@ -3,9 +3,7 @@
 # Slurm of three nodes.
 # shellcheck disable=SC2317,SC2154,SC2034 # functions are called by others; variables are of the libraries
 cd "$(dirname "$0")/../.." || exit 1
-. tests/cli/lib.sh
 . tests/slurm/cluster.sh
-trap 'cluster_stop; rm -rf "$dir"' EXIT
 cluster_start
 slots=100 cores=100 nap_max=600 more_config='"executor": "slurm",
  "engines": {"slurm": {"poll_s": 0.5, "look_s": 0.5, "time_factor": 1, "time_margin_s": 0}},'
@@ -19,31 +17,13 @@ runs() { [ "$(squeue -h -j "$1" -o %T 2>/dev/null)" = RUNNING ]; }
 
 # ---- what there is before the daemon starts is known to its first job ----
 wide=$(foreign 8 5)
-within() { # SECONDS CONDITION...
-	until=$(($(date +%s) + $1))
-	shift
-	while ! "$@"; do
-		[ "$(date +%s)" -lt $until ] || return 1
-		sleep 0.1
-	done
-}
 within 20 runs "$wide"
-. tests/cli/daemon_lib.sh
-leave() {
-	daemon_pid_was=$daemon_pid
-	[ -z "$daemon_pid_was" ] || "$postrider" list -q --all --state queued,running 2>/dev/null |
-		xargs -r "$postrider" cancel -q >/dev/null 2>&1
-	cluster_stop
-	daemon_stop
-	rm -rf "$dir"
-}
-trap leave EXIT
+cluster_daemon
 cluster_says() { # EXPRESSION: of the member `cluster` of stats, called c, and of the queue, called q
 	"$postrider" stats --json >"$dir/stats" &&
 		"$python" -c "import json; d = json.load(open('$dir/stats')); c = d['cluster']; q = d['queue']
 raise SystemExit(not ($1))"
 }
-status_has() { "$postrider" status "$1" | grep -q -- "$2"; }
 that "the first look is made before the socket opens" \
 	cluster_says "c['nodes'] == 2 and c['cpus'] == 16 and c['gpus'] == 2 and q['slots'] == 16"
 that "with a job of somebody else" \

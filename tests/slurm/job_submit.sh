@@ -2,13 +2,11 @@
 # configs/slurm/job_submit.lua in a real slurmctld: it fills in batch and time limit, and refuses what cannot be in time.
 # shellcheck disable=SC2317,SC2154,SC2034,SC2016 # functions are called by others; variables are of the libraries, or of scripts
 cd "$(dirname "$0")/../.." || exit 1
-. tests/cli/lib.sh
 . tests/slurm/cluster.sh
 if ! find /usr/lib -name job_submit_lua.so 2>/dev/null | grep -q .; then
 	skipped "the job_submit plugin" "this Slurm has no job_submit_lua.so"
 	finish
 fi
-trap 'cluster_stop; rm -rf "$dir"' EXIT
 more_slurm_conf='JobSubmitPlugins=lua'
 mkdir -p "$S"
 cp configs/slurm/job_submit.lua "$S/"
@@ -18,8 +16,7 @@ POSTRIDER_TIMEOUT=8 # a busy machine; sbatch waits for 10 s
 export POSTRIDER POSTRIDER_SOCKET POSTRIDER_TIMEOUT
 cluster_start
 slots=20 cores=20 more_config='"executor": "slurm", "engines": {"slurm": {"look_s": 0}},'
-. tests/cli/daemon_lib.sh
-trap 'cluster_stop; daemon_clean_up' EXIT
+cluster_daemon
 printf '#!/bin/sh\necho "batch $POSTRIDER_BATCH" >%s/batch.$SLURM_JOB_ID\n' "$dir" >"$dir/own.sh"
 chmod 755 "$dir"
 own() { # ARGUMENT...: of sbatch; what it says is in err, the number in out

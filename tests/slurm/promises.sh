@@ -6,9 +6,7 @@
 # rest: waits, jobs of others, and how long Slurm takes. Slurm's own forecast rests on time limits, which it counts in minutes.
 # shellcheck disable=SC2317,SC2154,SC2034 # functions are called by others; variables are of the libraries
 cd "$(dirname "$0")/../.." || exit 1
-. tests/cli/lib.sh
 . tests/slurm/cluster.sh
-trap 'cluster_stop; rm -rf "$dir"' EXIT
 cluster_start
 slots=100 cores=100 more_config='"executor": "slurm",
  "engines": {"slurm": {"poll_s": 1, "look_s": 1, "time_factor": 1, "time_margin_s": 5}},'
@@ -29,15 +27,7 @@ cat >"$dir/work.sh" <<END
 sleep "\$(awk -v batch="\$1" -v samples="\$2" -v seed="\$3" -f $dir/time_of.awk)"
 echo '{"epoch":4,"accuracy":0.9}'
 END
-. tests/cli/daemon_lib.sh
-leave() {
-	[ -z "$daemon_pid" ] || "$postrider" list -q --all --state queued,running 2>/dev/null | xargs -r "$postrider" cancel -q \
-		>/dev/null 2>&1
-	cluster_stop
-	daemon_stop
-	rm -rf "$dir"
-}
-trap leave EXIT
+cluster_daemon
 {
 	echo "network,cpus,njobs,batch,epochs,samples,time_s,accuracy,replication"
 	for r in 1 2 3; do for c in 1 2 4; do for n in 1 8 16; do for s in 4000 8000 12000; do for b in 64 128 256 512; do

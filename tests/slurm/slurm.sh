@@ -4,15 +4,11 @@
 # none is lost and none runs twice unseen.
 # shellcheck disable=SC2317,SC2154,SC2016 # functions are called by `tried` and `that`; variables are of the libraries
 cd "$(dirname "$0")/../.." || exit 1
-. tests/cli/lib.sh
 . tests/slurm/cluster.sh
-trap 'cluster_stop; rm -rf "$dir"' EXIT
 cluster_start
 
 root=false
 [ "$(id -u)" -ne 0 ] || root=true
-mkdir "$dir/ran"
-chmod 1777 "$dir/ran"
 # shellcheck disable=SC2034 # daemon_lib.sh reads these
 slots=20 cores=20 nap_max=600 more_config='"executor": "slurm",
  "engines": {"slurm": {"poll_s": 0.5, "record_grace_s": 2, "time_factor": 1, "time_margin_s": 0},
@@ -23,37 +19,8 @@ more_types='"device": {"argv": ["/bin/sh", "-c", "echo devices $CUDA_VISIBLE_DEV
   "batches": [64], "gres": "gpu:1",
   "params": {"network": {"kind": "word", "default": "simplenet"}, "epochs": {"kind": "integer", "default": 4},
              "samples": {"kind": "integer", "default": 12000}}},'
-. tests/cli/daemon_lib.sh
-trap 'leave' EXIT
-leave() {
-	[ -z "$daemon_pid" ] || "$postrider" list -q --all --state queued,running 2>/dev/null | xargs -r "$postrider" cancel -q \
-		>/dev/null 2>&1
-	cluster_stop
-	# What a killed node left behind.
-	for f in "$dir"/state/jobs/*.started; do
-		[ -e "${f%started}exit" ] || kill "$(awk '$1 == "supervisor" { print $2 }' "$f" 2>/dev/null)" 2>/dev/null
-	done
-	daemon_stop
-	rm -rf "$dir"
-}
-cat >"$dir/job.sh" <<END
-echo "\$POSTRIDER_JOB" >>$dir/ran/\$POSTRIDER_JOB
-echo '{"epoch":1,"accuracy":0.5}'
-sleep "\$1" &
-trap 'kill \$!; exit 143' TERM
-wait \$!
-echo '{"epoch":4,"accuracy":0.91}'
-exit "\$2"
-END
-
-within() { # SECONDS CONDITION...
-	until=$(($(date +%s) + $1))
-	shift
-	while ! "$@"; do
-		[ "$(date +%s)" -lt $until ] || return 1
-		sleep 0.1
-	done
-}
+cluster_daemon
+marking_job
 # as UID COMMAND...: where we may, and else as we are
 as() {
 	uid=$1
@@ -66,12 +33,6 @@ submit_as() { # UID ARGUMENT...: the id is in $id
 	id=$(as "$uid" "$postrider" submit nap -q "$@" 2>>"$dir/err")
 }
 started() { [ -n "$(find "$dir/state/jobs" -name "$1.*.started")" ]; }
-status_has() { "$postrider" status "$1" | grep -q -- "$2"; }
-all_are() { # STATE JOB...
-	state=$1
-	shift
-	for j in "$@"; do is_state "$j" "$state" || return 1; done
-}
 ran_once() {
 	for j in "$@"; do [ "$(wc -l <"$dir/ran/$j" 2>/dev/null)" = 1 ] || return 1; done
 }
