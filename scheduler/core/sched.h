@@ -355,6 +355,12 @@ int sched_forecast(struct sched *s, int64_t now_ns, uint64_t id, struct sched_es
  * progress come first (sched_progress()). */
 uint32_t sched_should_stop(struct sched *s, int64_t now_ns, uint64_t id, uint32_t done, uint32_t epochs);
 
+/* For a running job that left its epochs open, may be stopped early and has done `done` of its `epochs`: the
+ * epoch after which to end it, because the jobs that run and wait, and those to come, gain more by it than it
+ * loses (sched_give.c). It is one of those it was submitted with. 0: let it run. `done`: stop it at once.
+ * Only under a policy with a price. */
+uint32_t sched_gives_back(struct sched *s, int64_t now_ns, uint64_t id, uint32_t done, uint32_t epochs);
+
 /* A running job that was taken by chance has no chance any more to be in time: its deadline has passed, or
  * its own reports of progress say so. */
 bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id);

@@ -226,6 +226,10 @@ void live_end(struct sched *s, uint32_t place);      /* leaves them */
 void live_take(struct live *j, const struct candidate *c);
 /* The work of a job that none was decided for, by the model; it stays unknown without one. */
 void live_measure(struct sched *s, struct live *j);
+/* What the model says of its batch with these epochs (NULL: as its values say), alone on the machine; in
+ * s->trial. NULL: nothing. */
+const struct decision *live_ask_epochs(struct sched *s, const struct live *j, const double *epochs,
+				       size_t n_epochs);
 void live_measure_start(struct sched *s, struct live *j); /* its start-up, where that is not known */
 
 int64_t live_clock(struct sched *s, int64_t now_ns); /* the time, never before that of an earlier event */
@@ -313,6 +317,8 @@ double scene_idle(const struct sched *s);
 /* A play of the running jobs and s->order; NULL: nothing is known. By seat: the running ones, *out_streams
  * seats of jobs that are merged, those in s->order. */
 const struct fluid_times *scene_play(struct sched *s, int64_t now_ns, size_t *out_streams);
+/* The same scene once more, with other work left for the running job in a seat. */
+const struct fluid_times *scene_play_with(struct sched *s, size_t streams, size_t seat, double work_s);
 
 /* ---- sched_guests.c ---- */
 uint32_t guest_slots(const struct sched *s); /* that there are for us */

@@ -264,8 +264,8 @@ const double *live_batches(const struct sched *s, const struct sched_request *r,
 	return r->batch ? r->batch : m ? m->candidate : NULL;
 }
 
-/* What the model says of the candidate that it has, alone on the machine; NULL: nothing. */
-static const struct candidate *measured(struct sched *s, const struct live *j)
+const struct decision *live_ask_epochs(struct sched *s, const struct live *j, const double *epochs,
+				       size_t n_epochs)
 {
 	static const struct policy by_bound = { .name = "none", .bounds = true };
 	const struct policy_choice alone = { .policy = &by_bound, .batch = NAN };
@@ -280,14 +280,22 @@ static const struct candidate *measured(struct sched *s, const struct live *j)
 				   .job = j->r.values,
 				   .candidate = &j->taken.decision,
 				   .n_candidates = 1,
-				   .epochs = isnan(j->taken.epochs) ? NULL : &j->taken.epochs,
-				   .n_epochs = 1,
+				   .epochs = epochs,
+				   .n_epochs = n_epochs,
 				   .slo_s = NAN,
 				   .confidence = j->r.confidence,
 				   .scene = &scene };
 
 	learn_in_scene(s, &j->r, &scene);
-	return p.model && j->r.values && !decide(&p, s->trial, NULL) ? &s->trial->candidate[0] : NULL;
+	return p.model && j->r.values && !decide(&p, s->trial, NULL) ? s->trial : NULL;
+}
+
+/* What the model says of the candidate that it has, alone on the machine; NULL: nothing. */
+static const struct candidate *measured(struct sched *s, const struct live *j)
+{
+	const struct decision *d = live_ask_epochs(s, j, isnan(j->taken.epochs) ? NULL : &j->taken.epochs, 1);
+
+	return d ? &d->candidate[0] : NULL;
 }
 
 void live_measure(struct sched *s, struct live *j)

@@ -349,3 +349,9 @@ const struct fluid_times *scene_play(struct sched *s, int64_t now_ns, size_t *ou
 	fill_running(s, now_ns, false, 0);
 	return play(s, scene_seated(s), fill_queued(s, now_ns, &v, scene_seated(s), false, 0));
 }
+
+const struct fluid_times *scene_play_with(struct sched *s, size_t streams, size_t seat, double work_s)
+{
+	s->scene_running[seat].work_s = work_s;
+	return play(s, scene_seated(s), streams + s->order.n);
+}

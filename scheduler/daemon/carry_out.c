@@ -632,6 +632,11 @@ void carry_progress(struct daemon *d, struct job *job, double done, const struct
 	if (p && p->epoch >= 1.0 && life_may_stop_early(job))
 		e.stop_after = sched_should_stop(d->sched, e.now_ns, job->id, (uint32_t)p->epoch,
 						 (uint32_t)p->epochs);
+	if (p && p->epoch >= 1.0 && !e.stop_after && life_may_stop_early(job)) {
+		e.stop_after = sched_gives_back(d->sched, e.now_ns, job->id, (uint32_t)p->epoch,
+						(uint32_t)p->epochs);
+		e.gives_back = e.stop_after;
+	}
 	carry_out(d, &e, NULL);
 	give_up_in_time(d, job);
 }

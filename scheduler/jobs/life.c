@@ -451,6 +451,11 @@ static bool again(struct life *l, struct job *job, const struct exec_outcome *o,
 	return true;
 }
 
+static bool gave_back(const struct job *job)
+{
+	return job->stop_told && job->row.reason && !strcmp(job->row.reason, LIFE_GAVE_BACK);
+}
+
 static void ended(struct life *l, struct job *job, const struct exec_outcome *o, double foreseen_s,
 		  int64_t now_ns, struct life_actions *out)
 {
@@ -469,7 +474,8 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 	r->accuracy = o->accuracy;
 	r->max_rss_mb = o->max_rss_mb;
 	r->cpu_s = o->cpu_s;
-	job_set_reason(job, given_up ? LIFE_NO_CHANCE : o->reason[0] ? o->reason : NULL);
+	if (!(state == JOB_DONE && gave_back(job)))
+		job_set_reason(job, given_up ? LIFE_NO_CHANCE : o->reason[0] ? o->reason : NULL);
 	r->slo_outcome = slo_outcome(job, state);
 	r->foreseen_s = started_ns ? foreseen_s : NAN;
 	if (job->row.state == JOB_RUNNING || job->ready)
@@ -545,6 +551,8 @@ static void stop_failed(struct life *l, const struct life_event *e, struct life_
 		job->cancelling = job->hopeless = false;
 		job_set_reason(job, NULL);
 	} else {
+		if (gave_back(job))
+			job_set_reason(job, NULL);
 		job->stop_told = false;
 		job->row.stopped_epoch = NAN;
 	}
@@ -559,7 +567,7 @@ bool life_may_stop_early(const struct job *job)
 }
 
 /* A job that will be late, and may be stopped, ends after the last epoch that is in time: its result is
- * somewhat worse, but it is there. */
+ * somewhat worse, but it is there. So does one whose time is worth more to others. */
 static void progress(const struct life_event *e, struct life_actions *out)
 {
 	struct job *job = e->job;
@@ -580,6 +588,8 @@ static void progress(const struct life_event *e, struct life_actions *out)
 		return;
 	job->stop_told = job->stop_awaits = true;
 	job->row.stopped_epoch = job->epoch;
+	if (e->gives_back)
+		job_set_reason(job, LIFE_GAVE_BACK);
 	save(out, job);
 	act(out, LIFE_AWAIT, job);
 	tell(out, "stopping", job);

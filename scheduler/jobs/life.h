@@ -37,6 +37,7 @@
 #include "scheduler/jobs/observation.h"
 
 #define LIFE_CANCELLED "cancelled" /* the reason in the row of a job that runs and was told to stop */
+#define LIFE_GAVE_BACK "gave_back" /* of one that was stopped early for the sake of other jobs */
 #define LIFE_NO_CHANCE "no_chance" /* the same for one taken by chance that has none any more */
 
 struct exec_outcome {                /* how a run ended */
@@ -90,7 +91,9 @@ struct life_event {
 	int64_t at_ns;
 	pid_t pid;
 	const struct life_progress *progress;
-	uint32_t stop_after;            /* the epoch that sched_should_stop() names; 0: let it run */
+	uint32_t stop_after;            /* the epoch that sched_should_stop() or sched_gives_back() names;
+	                                   0: let it run */
+	bool gives_back;                /* the latter */
 	struct sched_estimate estimate;
 	enum config_on_late on_late;
 	const struct exec_outcome *outcome;
@@ -158,7 +161,8 @@ void life_close(struct life *l, struct job *job, size_t max_ended);
 /* After RESTORED: what the scheduler gets to know again of a live job; `request` is the caller's part. */
 void life_back(const struct job *job, struct sched_restored *out);
 bool life_advised(const struct job *job);
-bool life_may_stop_early(const struct job *job); /* it is worth asking sched_should_stop() */
+/* It is worth asking sched_should_stop() and sched_gives_back(). */
+bool life_may_stop_early(const struct job *job);
 
 /* Why a decision promises nothing: the reason (enum decide_reason) that all its candidates share;
  * REASON_SLO_EXCEEDED where a longer objective could be promised; 0: another reason. */

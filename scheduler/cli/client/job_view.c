@@ -222,6 +222,14 @@ static void put_moment(struct strbuf *out, const char *name, int64_t at_ns, doub
 		      text_seconds(age_of(at_ns, now_s), ago));
 }
 
+#define FOR_OTHERS " for other jobs"
+
+/* It ended early because its time was worth more to other jobs. */
+static bool gave_back(const struct job_view *j)
+{
+	return !isnan(j->r.stopped_epoch) && j->r.reason && !strcmp(j->r.reason, "gave_back");
+}
+
 static void put_batch(const struct job_view *j, struct strbuf *out)
 {
 	char buf[32];
@@ -333,13 +341,15 @@ static void put_ending(const struct job_view *j, double now_s, struct strbuf *ou
 	}
 	if (!isnan(j->r.stopped_epoch)) {
 		label(out, "stopped");
-		strbuf_printf(out, "after epoch %g, to be in time\n", j->r.stopped_epoch);
+		strbuf_printf(out, "after epoch %g, %s\n", j->r.stopped_epoch,
+			      gave_back(j) ? "because its time was worth more to other jobs"
+					   : "to be in time");
 	}
 	if (j->r.slo_outcome) {
 		label(out, "outcome");
 		strbuf_printf(out, "objective %s\n", outcome_words(j, buf, sizeof buf));
 	}
-	if (j->r.reason) {
+	if (j->r.reason && !gave_back(j)) {
 		label(out, "reason");
 		strbuf_printf(out, "%s\n", cli_clean(j->r.reason));
 	}
@@ -402,10 +412,11 @@ void job_view_line(const struct job_view *j, double age_s, struct strbuf *out)
 	else if (without_accuracy(j))
 		strbuf_puts(out, ", " NO_ACCURACY);
 	if (!isnan(j->r.stopped_epoch))
-		strbuf_printf(out, ", stopped after epoch %g", j->r.stopped_epoch);
+		strbuf_printf(out, ", stopped after epoch %g%s", j->r.stopped_epoch,
+			      gave_back(j) ? FOR_OTHERS : "");
 	if (j->r.slo_outcome)
 		strbuf_printf(out, ", objective %s", outcome_words(j, buf, sizeof buf));
-	if (j->r.reason)
+	if (j->r.reason && !gave_back(j))
 		strbuf_printf(out, ": %s", cli_clean(j->r.reason));
 }
 
@@ -432,6 +443,8 @@ static void add_note(struct cli_table *t, const struct job_view *j)
 			      j->live.waiting_message ? j->live.waiting_message : j->live.waiting_code);
 	else if (j->r.state == JOB_RUNNING && !isnan(j->live.epoch) && !isnan(j->live.epochs))
 		cli_table_add(t, "epoch %g of %g", j->live.epoch, j->live.epochs);
+	else if (gave_back(j))
+		cli_table_add(t, "stopped after epoch %g" FOR_OTHERS, j->r.stopped_epoch);
 	else if (j->r.reason)
 		cli_table_add(t, "%s", j->r.reason);
 	else if (j->r.state == JOB_FAILED)

@@ -323,7 +323,9 @@ int verb_submit(int argc, char **argv)
 		  &o.best_effort },
 		{ 0, "epochs", CLI_TEXT, "A..B | N",
 		  "number of epochs, or a range to choose from together\nwith the batch size", &o.epochs },
-		{ 0, "may-stop", CLI_FLAG, NULL, "if it would be late, stop after the last epoch in time",
+		{ 0, "may-stop", CLI_FLAG, NULL,
+		  "may end after an earlier epoch: to be in time, or,\nwith a range of epochs, for other "
+		  "jobs",
 		  &o.may_stop },
 		{ 0, "priority", CLI_TEXT, "N", "-100 to 100 (default: 0); more than 0 is for admins",
 		  &o.priority },

@@ -208,3 +208,98 @@ TEST(test_a_restored_job_keeps_its_epochs)
 	assert_true(fabs(e.end_s - 50) < 1e-9);
 	drop(&b);
 }
+
+/* ---- time that is given back ---- */
+
+/* Job 1 runs on all slots: 8 epochs of 10 s at batch 64, without an objective. Job 2 has come after 5 s
+ * and wants 30 s. */
+static void make_giver(struct bed *b, const char *policy, double value, const double *epochs, size_t n_epochs,
+		       double slo_s)
+{
+	struct sched_request r;
+	uint64_t id;
+
+	make_open_by(b, policy, 2);
+	r = open_job(b, 1, NAN);
+	r.batch = &b64;
+	r.n_batches = 1;
+	r.epochs = epochs;
+	r.n_epochs = n_epochs;
+	r.may_stop = true;
+	r.value = value;
+	submit(b, 0, &r);
+	assert_true(sched_next(b->s, 0, &id, &b->d));
+	assert_true(b->d.candidate[b->d.chosen].epochs == 8.0);
+	if (isnan(slo_s))
+		return;
+	r = open_job(b, 2, slo_s);
+	r.batch = &b64;
+	r.n_batches = 1;
+	r.epochs = NULL; /* the values say 3 */
+	r.best_effort = true;
+	submit(b, 5, &r);
+	assert_false(sched_next(b->s, 5 * S, &id, &b->d));
+}
+
+static uint32_t given(struct bed *b, uint32_t done)
+{
+	int64_t epoch_ns = 10 * (int64_t)S;
+
+	for (uint32_t k = 1; k <= done; k++)
+		sched_progress(b->s, k * epoch_ns, 1, k / 8.0, NULL);
+	return sched_gives_back(b->s, done * epoch_ns, 1, done, 8);
+}
+
+TEST(test_a_job_with_open_epochs_ends_sooner_for_one_that_would_miss)
+{
+	struct bed b;
+
+	make_giver(&b, "postrider", 1.0, some, 7, 60);
+	assert_int_equal(sched_gives_back(b.s, 5 * S, 1, 0, 8), 0); /* it has no result yet */
+	assert_int_equal(given(&b, 2), 2); /* after 3 epochs the other would just be in time, or not */
+	assert_int_equal(sched_gives_back(b.s, 20 * S, 2, 2, 8), 0); /* it waits */
+	assert_int_equal(sched_gives_back(b.s, 20 * S, 3, 2, 8), 0); /* no such job */
+	drop(&b);
+}
+
+TEST(test_a_job_keeps_its_time_where_no_job_gains_enough)
+{
+	static const double from_3[] = { 3, 8 };
+	static const struct {
+		const char *policy;
+		double value, slo_s;
+	} kept[] = {
+		{ "postrider", 1.0, NAN }, /* none is there */
+		{ "postrider", 1.0, 400 }, /* it is in time anyway */
+		{ "postrider", 1.0, 6 }, /* nothing helps it */
+		{ "postrider", 50.0, 60 }, /* it is worth less than what is lost */
+		{ "greedy", 1.0, 60 }, /* no price */
+	};
+	struct bed b;
+
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+		make_giver(&b, kept[i].policy, kept[i].value, some, 7, kept[i].slo_s);
+		assert_int_equal(given(&b, 2), 0);
+		drop(&b);
+	}
+	make_giver(&b, "postrider", 1.0, from_3, 2, 75);
+	assert_int_equal(given(&b, 2), 3); /* not before what its owner wants at least */
+	drop(&b);
+}
+
+TEST(test_a_job_that_may_not_stop_gives_nothing_back)
+{
+	struct bed b;
+	struct sched_request r;
+	uint64_t id;
+
+	make_open_by(&b, "postrider", 2);
+	r = open_job(&b, 1, NAN);
+	submit(&b, 0, &r);
+	assert_true(sched_next(b.s, 0, &id, &b.d));
+	r = open_job(&b, 2, 60);
+	r.best_effort = true;
+	submit(&b, 0, &r);
+	assert_int_equal(sched_gives_back(b.s, 20 * S, 1, 2, 8), 0);
+	drop(&b);
+}

@@ -814,6 +814,47 @@ LIFE_TEST(test_life_that_cannot_be_stopped_early_runs_to_its_end)
 	expect("update await");
 }
 
+static void give_back(struct job *job, double epoch)
+{
+	struct life_progress p = { .epoch = epoch, .epochs = 5.0, .accuracy = 0.6 };
+	struct life_event e = event_of(LIFE_PROGRESS, job, 110.0);
+
+	e.progress = &p;
+	e.stop_after = 3;
+	e.gives_back = true;
+	send(&e);
+}
+
+LIFE_TEST(test_life_that_gave_time_back_says_so)
+{
+	struct job *job = running(1, "run", SCHED_PROMISED);
+	struct exec_outcome o;
+
+	job->row.may_stop = true;
+	give_back(job, 2.0);
+	assert_null(job->row.reason); /* not yet */
+	give_back(job, 3.0);
+	expect("ask tell:progress update await tell:stopping");
+	assert_string_equal(job->row.reason, LIFE_GAVE_BACK);
+	simple(LIFE_STOP_FAILED, job, 110.6);
+	assert_null(job->row.reason); /* it runs on */
+	give_back(job, 3.0);
+	simple(LIFE_DURABLE, job, 111.0);
+	o = outcome(job, -1, 105.0, 112.0);
+	snprintf(o.reason, sizeof o.reason, "ended by signal 15");
+	o.stopped = true;
+	ended(job, o, 112.0);
+	assert_int_equal(job->row.state, JOB_DONE);
+	assert_int_equal(job->row.slo_outcome, SLO_MET);
+	assert_string_equal(job->row.reason, LIFE_GAVE_BACK);
+	job = running(2, "run", SCHED_PROMISED);
+	job->row.may_stop = true;
+	give_back(job, 3.0);
+	o.accuracy = NAN; /* it failed, and that is what its owner has to know */
+	ended(job, o, 112.0);
+	assert_string_equal(job->row.reason, "ended by signal 15");
+}
+
 /* ---- late ---- */
 
 static void estimated(struct job *job, double end_s, bool late, const char *why, enum config_on_late rule)

@@ -569,6 +569,7 @@ static void executor_tells(struct job *job)
 		e = event_of(LIFE_PROGRESS, job);
 		e.progress = &p;
 		e.stop_after = s->late && life_may_stop_early(job) ? 1 : 0;
+		e.gives_back = e.stop_after && below(2);
 		event(&e);
 	}
 }
