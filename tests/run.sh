@@ -23,12 +23,21 @@ limit=${TEST_TIMEOUT:-600}
 
 # OpenBLAS keeps the buffers of its threads for good; with one thread there are none to mistake for leaks.
 export OPENBLAS_NUM_THREADS=1
-# Tests of impossible sizes want NULL from malloc, not the end of the program.
-export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+# Tests of impossible sizes want NULL from malloc, not the end of the program. Short call stacks of allocations and a
+# small quarantine save a part of the time; a report that needs more of either is repeated with ASAN_OPTIONS.
+export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1:malloc_context_size=10:quarantine_size_mb=32${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 export UBSAN_OPTIONS="print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
 export TSAN_OPTIONS="second_deadlock_stack=1:allocator_may_return_null=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
 # One line per case on one stream, each written out before the next case starts: a crash loses none.
 export CMOCKA_MESSAGE_OUTPUT=TAP
+
+# processor_s FILE: the seconds of processor time of all children so far. The file is scratch: `times` has to run in this
+# very shell, and not in a pipe.
+processor_s() {
+	times >"$1"
+	awk 'NR == 2 { split($1, own, /[ms]/); split($2, kernel, /[ms]/)
+		printf "%.2f\n", 60 * (own[1] + kernel[1]) + own[2] + kernel[2] }' "$1"
+}
 
 # --one FOLDER PROGRAM: runs it, and leaves there what it said, how it ended and how long it took
 if [ "${1:-}" = --one ]; then
@@ -36,7 +45,9 @@ if [ "${1:-}" = --one ]; then
 	began=$(date +%s.%N)
 	timeout -k 10 "$limit" "$3" >"$kept.log" 2>&1 </dev/null
 	status=$?
-	echo "$began $(date +%s.%N)" | awk -v status=$status '{ printf "%d %.2f\n", status, $2 - $1 }' >"$kept.end"
+	processor_s "$kept.times" >"$kept.used"
+	echo "$began $(date +%s.%N) $(cat "$kept.used")" |
+		awk -v status=$status '{ printf "%d %.2f %s\n", status, $2 - $1, $3 }' >"$kept.end"
 	exit 0
 fi
 
@@ -54,21 +65,26 @@ now() { date +%s.%N; }
 # count PATTERN: how many lines of the log match
 count() { grep -cE "$1" "$log"; }
 
-# run COMMAND...: its output into $log, its status into $status, its duration into $seconds
+# run COMMAND...: its output into $log, its status into $status, its duration into $seconds, and its processor time
+# into $used
 run() {
 	kept=$ahead/$(echo "$1" | tr / _)
 	beside=
 	if [ $# -eq 1 ] && [ -e "$kept.end" ]; then
 		mv "$kept.log" "$log"
-		read -r status seconds <"$kept.end"
+		read -r status seconds used <"$kept.end"
 		rm -f "$kept.end"
 		beside=1
 		return
 	fi
+	processor_s "$ahead/times" >"$ahead/used"
+	read -r used_before <"$ahead/used"
 	run_start=$(now)
 	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null
 	status=$?
 	seconds=$(echo "$run_start $(now)" | awk '{ printf "%.2f", $2 - $1 }')
+	processor_s "$ahead/times" >"$ahead/used"
+	used=$(awk -v before="$used_before" '{ printf "%.2f", $1 - before }' "$ahead/used")
 }
 
 # why STATUS: in words
@@ -102,6 +118,7 @@ report() {
 	[ "$3" -gt 0 ] && line="$line, $3 FAILED"
 	[ "$4" -gt 0 ] && line="$line, $4 skipped"
 	printf '%s  (%s s)\n' "$line" "$seconds"
+	echo "$used $1" >>"$ahead/all_used"
 	grep -E '^ *skipped(:| -)' "$log" | sed 's/^ */    /'
 	[ "$3" -eq 0 ] && return 0
 	sed 's/^/    | /' "$log"
@@ -135,7 +152,7 @@ run_replay() {
 	corpus=tests/fuzz/corpus/${name#replay_}
 	again="$1 $corpus"
 	if [ ! -d "$corpus" ]; then
-		seconds=0
+		seconds=0 used=0
 		echo "$corpus is missing" >"$log"
 		report "$name" 0 1 0
 		return
@@ -218,6 +235,11 @@ if [ -z "$only" ]; then
 fi
 [ $left_out -eq 0 ] || echo "$left_out programs that judge numbers are left out under a sanitizer"
 
+if [ "$(wc -l <"$ahead/all_used" 2>/dev/null || echo 0)" -gt 15 ]; then
+	echo "processor time of all tests and of the 15 that took most, in seconds:"
+	sort -rn "$ahead/all_used" | awk '{ sum += $1 } NR <= 15 { most = most sprintf("  %7.1f  %s\n", $1, $2) }
+		END { printf "  %7.1f  in all\n%s", sum, most }'
+fi
 [ -z "$second_tries" ] || echo "failed beside other tests and run again alone:$second_tries"
 [ -z "$failures" ] || echo "failed:$failures"
 [ $((passed + failed)) -gt 0 ] || echo "no test ran"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # postrider automl: campaigns from the command line, predictions, resuming after SIGKILL, agreement with scikit-learn.
-# AUTOML_KILLS (12, with BARS 200) in the environment: how often campaigns are killed. Run from the root of the repository.
+# AUTOML_KILLS (12, with BARS 200, under a sanitizer 3) in the environment: how often campaigns are killed. Run from the
+# root of the repository.
 . tests/cli/lib.sh
 SOURCE_DATE_EPOCH=1790000000
 export SOURCE_DATE_EPOCH
@@ -101,7 +102,7 @@ that "and gives bounds" awk -F, 'NR == 2 { exit !($6 > $5) }' "$dir/p.csv"
 expect 0 "model show explains it" model show "$dir/one/best.model"
 
 # ---- SIGKILL at any moment ----
-kills=${AUTOML_KILLS:-$([ -n "${BARS:-}" ] && echo 200 || echo 12)}
+kills=${AUTOML_KILLS:-$([ -n "${BARS:-}" ] && echo 200 || { [ -n "${SAN:-}" ] && echo 3 || echo 12; })}
 cat >>"$dir/c.ini" <<END
 [FeatureSelection]
 method = SFS

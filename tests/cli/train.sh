@@ -105,10 +105,11 @@ else
 fi
 
 # ---- what a table cannot teach ----
+run train "$data" -n $fixed
+cp "$dir/err" "$dir/of_any"
 # told TABLE TEXT CLAIM: train says it of the table, and of $data it does not
 told() {
-	run train "$data" -n $fixed
-	if grep -qF "$2" "$dir/err"; then
+	if grep -qF "$2" "$dir/of_any"; then
 		not_ok "$3" "it is said of any table"
 	fi
 	run train "$1" -n $fixed
@@ -139,7 +140,15 @@ expect 2 "-o - with a report is a usage error" train "$data" -o - --model tree
 expect 0 "-o - -q writes the model to stdout" model verify "$dir/piped"
 
 # ---- what a policy wants ----
-for pair in courier:forest courier-tuned:forest postrider:gp boost-full:boost queueing:queueing anova:linear; do
+# Under a sanitizer the forests of the paper are small ones: 2,000 trees are made as 50 are.
+few='' trees=2000
+[ -n "${SAN:-}" ] && few='--set trees=50' trees=50
+expect 0 "--policy courier trains" train "$data" -n --policy courier --json $few
+json "$dir/out" "--policy courier is the forest of Table 7" "d['chosen']['name'] == 'forest' and
+	d['chosen']['settings']['trees'] == $trees and 'njobs' in d['permutation_importances'] and
+	d['chosen']['settings']['depth'] == 6 and d['chosen']['settings']['criterion'] == 'absolute' and
+	len(d['models']) == 1"
+for pair in courier-tuned:forest postrider:gp boost-full:boost queueing:queueing anova:linear; do
 	expect 0 "--policy ${pair%:*} trains" train "$data" -o "$dir/policy" --policy "${pair%:*}" --json
 	json "$dir/out" "--policy ${pair%:*} is --model ${pair#*:}" \
 		"d['chosen']['name'] == '${pair#*:}' and 'njobs' in d['permutation_importances']"
@@ -155,13 +164,9 @@ json "$dir/out" "--policy boost is boosting of Table 10, for accuracy too" \
 	"d['time']['settings']['trees'] == 50 and d['time']['settings']['loss'] == 'absolute' and
 	 d['accuracy']['name'] == 'boost' and d['accuracy']['settings']['trees'] == 50"
 expect 2 "--policy with --model is a usage error" train "$data" -n --policy courier --model forest
-expect 0 "--policy courier trains" train "$data" -n --policy courier --json
-json "$dir/out" "--policy courier is the forest of Table 7" "d['chosen']['settings']['trees'] == 2000 and
-	d['chosen']['settings']['depth'] == 6 and d['chosen']['settings']['criterion'] == 'absolute' and
-	len(d['models']) == 1"
-expect 0 "--policy card trains" train "$data" -o "$dir/card" --policy card --json
+expect 0 "--policy card trains" train "$data" -o "$dir/card" --policy card --json $few
 json "$dir/out" "--policy card is the paper's forest on its open queue" "d['chosen']['name'] == 'hybrid' and
-	d['chosen']['settings']['queue'] == 'paper' and d['chosen']['settings']['trees'] == 2000 and
+	d['chosen']['settings']['queue'] == 'paper' and d['chosen']['settings']['trees'] == $trees and
 	d['chosen']['settings']['depth'] == 6 and d['chosen']['settings']['criterion'] == 'absolute' and
 	len(d['models']) == 1"
 expect 0 "model show of card" model show "$dir/card" --json

@@ -127,7 +127,7 @@ TEST_WITH(test_jobs_are_rebound_to_the_new_configuration, open_it, close_one)
 	assert_string_equal(reload_with("\"seed\":5,"), "");
 	job = jobs_find(&l.d->jobs, id);
 	assert_ptr_equal(job->type, config_type(l.d->setup->config, "advised"));
-	assert_string_equal(job->params.value[0], "lenet5");
+	assert_string_equal(job->bound->params.value[0], "lenet5");
 }
 
 TEST_WITH(test_watchers_are_told_of_a_reload, open_it, close_one)
