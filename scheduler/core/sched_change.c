@@ -3,8 +3,6 @@
 
 #include "scheduler/core/sched_internal.h"
 
-#define AHEAD 12 /* jobs, whose memory is asked for */
-
 /* Fills in what is not known of a job's work. */
 static void complete(struct sched *s, struct live *j, bool running)
 {
@@ -82,8 +80,6 @@ static int check_change(struct sched *s, const struct sched_params *p, sched_val
 		const struct job_values *v;
 		const struct model *m;
 
-		if (i + AHEAD < s->live_end) /* values are all over the memory */
-			__builtin_prefetch(s->live[i + AHEAD].r.values);
 		v = values_of ? values_of(owner, j->r.id, &number) : NULL;
 		m = number == 0 ? p->model : number <= p->n_own_models ? p->own_model[number - 1] : NULL;
 		j->next_values = v;

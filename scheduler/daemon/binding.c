@@ -10,9 +10,7 @@
 
 void binding_release(struct binding *b)
 {
-	if (b->type)
-		job_params_release(&b->params);
-	free(b->values.number);
+	job_bound_free(b->bound, b->type);
 	free(b->batch);
 	free(b->epochs);
 	*b = (struct binding){ 0 };
@@ -78,6 +76,7 @@ static int read_batches(const struct json *v, struct binding *b, const char **ou
 static int read_epochs(const struct setup *s, struct binding *b, const char **out_field, struct err *err)
 {
 	const struct model *m = s->slot[b->slot].model;
+	const struct job_params *p = &b->bound->params;
 	size_t n_batches = b->n_batches ? b->n_batches : m ? m->n_candidates : 1;
 	double choice[DECIDE_MAX_CANDIDATES];
 
@@ -86,11 +85,11 @@ static int read_epochs(const struct setup *s, struct binding *b, const char **ou
 		return err_fail(err, ERR_ARG,
 				"%s: they cannot be left open: the model knows nothing of epochs",
 				b->type->epochs_param);
-	b->n_epochs = job_type_epochs(b->type, b->params.epochs_from, b->params.epochs_to, choice,
+	b->n_epochs = job_type_epochs(b->type, p->epochs_from, p->epochs_to, choice,
 				      DECIDE_MAX_CANDIDATES / n_batches);
 	if (b->n_epochs == 0)
 		return err_fail(err, ERR_ARG, "%s: the type allows none from %g to %g", b->type->epochs_param,
-				b->params.epochs_from, b->params.epochs_to);
+				p->epochs_from, p->epochs_to);
 	b->epochs = mem_array(b->n_epochs, sizeof *b->epochs);
 	if (!b->epochs)
 		return err_nomem(err, "the epochs of a job");
@@ -110,10 +109,13 @@ int binding_make(const struct setup *s, const struct binding_input *in, struct b
 		return err_fail(err, ERR_NOTFOUND, "there is no job type %s", in->type);
 	out->slot = setup_slot_of(s, in->type);
 	*out_field = "params";
-	rc = job_params_read(out->type, json_type(in->params) == JSON_NULL ? NULL : in->params, in->epochs,
-			     &out->params, out_field, err);
+	out->bound = mem_calloc(1, sizeof *out->bound);
+	rc = out->bound ? job_params_read(out->type, json_type(in->params) == JSON_NULL ? NULL : in->params,
+					  in->epochs, &out->bound->params, out_field, err)
+			: err_nomem(err, "the parameters of a job");
 	if (rc) {
-		out->type = NULL; /* nothing was read, nothing is to be released */
+		out->type = NULL; /* no parameter was read, none is to be released */
+		binding_release(out);
 		return rc;
 	}
 	rc = read_batches(in->batches, out, out_field, err);
@@ -122,15 +124,15 @@ int binding_make(const struct setup *s, const struct binding_input *in, struct b
 		rc = err_fail(err, ERR_ARG,
 			      "batches: there is no model, so the type or the job must say them");
 	}
-	if (!rc && job_params_open(&out->params))
+	if (!rc && job_params_open(&out->bound->params))
 		rc = read_epochs(s, out, out_field, err);
 	if (!rc)
-		rc = job_values_init(&out->values, setup_schema(s, out->slot), err);
+		rc = job_values_init(&out->bound->values, setup_schema(s, out->slot), err);
 	if (rc) {
 		binding_release(out);
 		return rc;
 	}
-	setup_values_fill(s, out->type, &out->params, in->cpus, &out->values);
+	setup_values_fill(s, out->type, &out->bound->params, in->cpus, &out->bound->values);
 	return 0;
 }
 
@@ -162,9 +164,11 @@ int binding_without_type(const struct setup *s, const struct job_record *row, st
 {
 	int rc;
 
-	*out = (struct binding){ .batch = mem_array(1, sizeof *out->batch), .n_batches = 1 };
-	rc = out->batch ? job_values_init(&out->values, setup_schema(s, 0), err)
-			: err_nomem(err, "the batch of a job");
+	*out = (struct binding){ .bound = mem_calloc(1, sizeof *out->bound),
+				 .batch = mem_array(1, sizeof *out->batch),
+				 .n_batches = 1 };
+	rc = out->bound && out->batch ? job_values_init(&out->bound->values, setup_schema(s, 0), err)
+				      : err_nomem(err, "the batch of a job");
 	if (rc) {
 		binding_release(out);
 		return rc;
@@ -181,9 +185,8 @@ void binding_give(struct binding *b, struct job *job)
 	job_drop_live_parts(job);
 	job->decision_text = decided;
 	job->type = b->type;
-	job->params = b->params;
+	job->bound = b->bound;
 	job->slot = b->slot;
-	job->values = b->values;
 	job->batch = b->batch;
 	job->n_batches = b->n_batches;
 	job->epoch_choice = b->epochs;
@@ -199,7 +202,7 @@ void binding_request(const struct job *job, struct sched_request *out)
 		.id = job->id,
 		.model = job->slot,
 		.guess_s = job->guess_s,
-		.values = &job->values,
+		.values = job_values(job),
 		.cpus = r->cpus,
 		.batch = job->n_batches ? job->batch : NULL,
 		.n_batches = job->n_batches,

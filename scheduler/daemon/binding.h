@@ -11,9 +11,8 @@
 
 struct binding {
 	const struct job_type *type;
-	struct job_params params;
+	struct job_bound *bound;
 	uint32_t slot;                /* of its model */
-	struct job_values values;
 	double *batch; size_t n_batches;
 	double *epochs; size_t n_epochs; /* to choose from; none: they are fixed */
 };

@@ -133,7 +133,7 @@ static void exec_job_of(const struct daemon *d, const struct job *job, char **ar
 		out->device_variable = c->resources.gpu_variable;
 	for (size_t i = 0; t->epochs_param && i < t->n_params; i++) {
 		if (!strcmp(t->param[i].name, t->epochs_param))
-			out->epochs = isnan(job->row.epochs) ? job->params.number[i] : job->row.epochs;
+			out->epochs = isnan(job->row.epochs) ? job->bound->params.number[i] : job->row.epochs;
 	}
 }
 
@@ -161,7 +161,7 @@ static int spawn(struct daemon *d, struct job *job, struct err *err)
 		return err_fail(err, ERR_NOTFOUND, "its type %s is no longer configured", job->row.type);
 	snprintf(id, sizeof id, "%llu", (unsigned long long)job->id);
 	job_dir(d, job, dir, sizeof dir);
-	rc = job_type_argv(job->type, &job->params, &v, &argv, err);
+	rc = job_type_argv(job->type, &job->bound->params, &v, &argv, err);
 	if (rc)
 		return rc;
 	exec_job_of(d, job, argv, dir, &e);

@@ -135,27 +135,7 @@ static const struct job_values *values_of(void *owner, uint64_t id, uint32_t *ou
 	const struct job *job = jobs_find(owner, id);
 
 	*out_model = job ? job->slot : 0;
-	return job ? &job->values : NULL;
-}
-
-/* Of parameters there is room for many, and a type has few: only these are touched. */
-static void exchange_params(struct job_params *a, struct job_params *b, size_t n)
-{
-	double from = a->epochs_from, to = a->epochs_to;
-
-	for (size_t i = 0; i < n; i++) {
-		char *value = a->value[i];
-		double number = a->number[i];
-
-		a->value[i] = b->value[i];
-		a->number[i] = b->number[i];
-		b->value[i] = value;
-		b->number[i] = number;
-	}
-	a->epochs_from = b->epochs_from;
-	a->epochs_to = b->epochs_to;
-	b->epochs_from = from;
-	b->epochs_to = to;
+	return job ? job_values(job) : NULL;
 }
 
 /* The job under the other configuration; done twice it is as before. Its batches stay: they are its own, and
@@ -163,17 +143,15 @@ static void exchange_params(struct job_params *a, struct job_params *b, size_t n
 static void exchange(struct job *job, struct binding *b)
 {
 	const struct job_type *type = job->type;
-	struct job_values values = job->values;
+	struct job_bound *bound = job->bound;
 	uint32_t slot = job->slot;
-	size_t n = type ? type->n_params : 0, other = b->type ? b->type->n_params : 0;
 
-	exchange_params(&job->params, &b->params, n > other ? n : other);
 	job->type = b->type;
+	job->bound = b->bound;
 	job->slot = b->slot;
-	job->values = b->values;
 	b->type = type;
+	b->bound = bound;
 	b->slot = slot;
-	b->values = values;
 }
 
 /* Both are in the order of ids; what has ended since is passed over. All jobs change in one turn of the loop,
@@ -183,13 +161,8 @@ static void exchange_all(struct daemon *d, struct rebound *r)
 	struct job *job = d->jobs.live.first;
 
 	for (size_t i = 0; i < r->n && job; i++) {
-		if (i + AHEAD < r->n) {
-			const char *at = (const char *)r->job[i + AHEAD];
-
-			__builtin_prefetch(at);
-			__builtin_prefetch(at + offsetof(struct job, params.number));
-			__builtin_prefetch(at + offsetof(struct job, values));
-		}
+		if (i + AHEAD < r->n)
+			__builtin_prefetch(r->job[i + AHEAD]);
 		while (job && job->id < r->id[i])
 			job = job->after;
 		if (job && job->id == r->id[i])

@@ -39,17 +39,27 @@ static int copy_text(char **own, const char **row, const char *from)
 	return *own ? 0 : -1;
 }
 
-void job_values_drop(struct job *job)
+void job_bound_free(struct job_bound *b, const struct job_type *type)
 {
-	free(job->values.number); /* one block: category[] lies behind it */
-	job->values = (struct job_values){ 0 };
+	if (!b)
+		return;
+	if (type)
+		job_params_release(&b->params);
+	free(b->values.number); /* one block: category[] lies behind it */
+	free(b);
+}
+
+const struct job_values *job_values(const struct job *job)
+{
+	static const struct job_values none;
+
+	return job->bound ? &job->bound->values : &none;
 }
 
 void job_drop_live_parts(struct job *job)
 {
-	job_values_drop(job);
-	if (job->type)
-		job_params_release(&job->params);
+	job_bound_free(job->bound, job->type);
+	job->bound = NULL;
 	job->type = NULL;
 	free(job->decision_text);
 	job->decision_text = NULL;

@@ -18,15 +18,21 @@
 #define JOBS_MAX_KEY 128     /* bytes of one */
 #define JOBS_MAX_TAG 128
 
+/* What a live job says, under the present configuration and model. It is a block of its own, so that a reload
+ * changes a job by exchanging one pointer. */
+struct job_bound {
+	struct job_params params;      /* of its type */
+	struct job_values values;      /* under the model's schema; all in one block at values.number */
+};
+
 struct job {
 	uint64_t id;
 	struct job *before, *after;    /* in its list: live ones by id, ended ones by when they ended */
 
 	/* of live jobs only; a reload changes these of all jobs at once, so they lie together */
 	const struct job_type *type;   /* of the present configuration; NULL: it has no such type any more */
-	struct job_params params;
+	struct job_bound *bound;       /* NULL: it is bound to no model */
 	uint32_t slot;                 /* of its model: daemon/setup.h */
-	struct job_values values;      /* under the model's schema; one block, freed by job_values_drop() */
 
 	int type_number;               /* of its type's name: names_number() */
 	struct job_record row;         /* as it is stored; its text is in the next line, or kept by names.h */
@@ -98,7 +104,9 @@ int job_new(struct names *names, const struct job_record *row, struct job **out,
 void job_free(struct job *job);
 int job_set_reason(struct job *job, const char *reason); /* NULL: none; -1 without memory */
 int job_set_devices(struct job *job, const char *devices); /* the same */
-void job_values_drop(struct job *job);
+/* type: whose parameters they are; NULL: it has none */
+void job_bound_free(struct job_bound *b, const struct job_type *type);
+const struct job_values *job_values(const struct job *job); /* without any if it is bound to no model */
 void job_drop_live_parts(struct job *job); /* what only a live job needs */
 
 /* Takes the job, into the list that fits its state. */

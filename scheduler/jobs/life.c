@@ -364,10 +364,10 @@ static size_t observation(struct life *l, const struct job *job, double run_s)
 	_Static_assert(JOB_TYPE_MAX_PARAMS + 8 <= OBSERVED_MAX, "room for all columns");
 	for (size_t i = 0; t && i < t->n_params; i++) {
 		const char *name = t->param[i].name;
-		double number = job->params.number[i];
+		double number = job->bound->params.number[i];
 
 		gpus &= strcmp(name, "gpus") != 0;
-		if (!job->params.value[i])
+		if (!job->bound->params.value[i])
 			continue;
 		if (!strcmp(name, "lr")) {
 			if (!isnan(job->row.lr))
@@ -377,7 +377,7 @@ static size_t observation(struct life *l, const struct job *job, double run_s)
 		if (!isnan(job->row.epochs) && t->epochs_param && !strcmp(name, t->epochs_param))
 			number = job->row.epochs;
 		l->value[n++] =
-			(struct observed){ name, isnan(number) ? job->params.value[i] : NULL, number };
+			(struct observed){ name, isnan(number) ? job->bound->params.value[i] : NULL, number };
 	}
 	l->value[n++] = (struct observed){ "cpus", NULL, job->row.cpus };
 	if (gpus)

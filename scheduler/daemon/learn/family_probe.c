@@ -82,7 +82,7 @@ static int bind_probe(const struct daemon *d, const struct job *job, struct bind
 
 	for (size_t i = 0; job->type->epochs_param && i < job->type->n_params; i++)
 		if (!strcmp(job->type->param[i].name, job->type->epochs_param))
-			own = job->params.number[i];
+			own = job->bound->params.number[i];
 	fewest = own < fewest ? own : fewest;
 	snprintf(text, sizeof text, "[%.17g]", batch[(n - 1) / 2]);
 	if (!rc)
@@ -116,7 +116,7 @@ static int make_job(struct daemon *d, const struct job *job, const char *key, in
 	if (rc)
 		return rc;
 	json_begin(&w, &params, false);
-	job_params_to_json(b.type, &b.params, &w);
+	job_params_to_json(b.type, &b.bound->params, &w);
 	snprintf(batches, sizeof batches, "[%.17g]", b.batch[0]);
 	job_record_init(&row);
 	row.id = d->next_id + 1; /* behind the job itself */

@@ -112,8 +112,8 @@ bool learning_knows(struct learning *l, const struct job *job, char *why, size_t
 		say_untrained(e, why, size);
 		return false;
 	}
-	if (!m || !job->values.number ||
-	    model_knows(m, &job->values, job->n_epoch_choices > 0, stranger, sizeof stranger))
+	if (!m || !job->bound ||
+	    model_knows(m, job_values(job), job->n_epoch_choices > 0, stranger, sizeof stranger))
 		return true;
 	kind_ended(e, names_number(&l->d->jobs.names, job->row.type), stranger, &alike, &others);
 	/* Without adaptation, or among other jobs of the type, what such jobs took does not reach their
@@ -317,7 +317,7 @@ const char *learning_doubt(const struct learning *l, const struct job *job)
 	const struct learner *e = learner_of(l, job);
 	char stranger[sizeof e->kind->stranger];
 
-	strangeness(e, &job->values, job->n_epoch_choices > 0, stranger, sizeof stranger);
+	strangeness(e, job_values(job), job->n_epoch_choices > 0, stranger, sizeof stranger);
 	return doubt_of(e, job, *stranger);
 }
 
@@ -329,7 +329,7 @@ void learning_ended(struct learning *l, const struct job *job)
 
 	if (!learning_is_observation(&job->row))
 		return;
-	strangeness(e, &job->values, job->n_epoch_choices > 0, stranger, sizeof stranger);
+	strangeness(e, job_values(job), job->n_epoch_choices > 0, stranger, sizeof stranger);
 	doubt = doubt_of(e, job, *stranger);
 	if (doubt) {
 		l->doubted++;
@@ -337,7 +337,7 @@ void learning_ended(struct learning *l, const struct job *job)
 			 (unsigned long long)job->id, (unsigned)job->row.uid, doubt);
 		return;
 	}
-	observe(e, job, stranger, family_of(e, job, &job->values, stranger), false);
+	observe(e, job, stranger, family_of(e, job, job_values(job), stranger), false);
 	learning_probe_ended(l, job);
 	learner_train_due(e);
 }
@@ -362,8 +362,8 @@ static void observe_again(struct learning *l, const struct job *job)
 
 	if (job->row.model && !strcmp(job->row.model, e->model_name) &&
 	    !binding_of_row(l->d->setup, &job->row, &b, NULL)) {
-		strangeness(e, &b.values, b.n_epochs > 0, stranger, sizeof stranger);
-		family = family_of(e, job, &b.values, stranger);
+		strangeness(e, &b.bound->values, b.n_epochs > 0, stranger, sizeof stranger);
+		family = family_of(e, job, &b.bound->values, stranger);
 		binding_release(&b);
 	}
 	if (doubt_of(e, job, *stranger))
@@ -399,7 +399,7 @@ void learning_restore(struct learning *l)
 
 struct learner *learner_of(const struct learning *l, const struct job *job)
 {
-	return l->learner[job->values.number ? job->slot : setup_slot_of(l->d->setup, job->row.type)];
+	return l->learner[job->bound ? job->slot : setup_slot_of(l->d->setup, job->row.type)];
 }
 
 const struct job_type *learner_type(const struct learner *e)

@@ -261,7 +261,7 @@ static int new_job(struct request *r, const struct submission *f, struct binding
 	submission_to_row(r, f, &row);
 	row.identity = identity;
 	json_begin(&w, &params, false);
-	job_params_to_json(b->type, &b->params, &w);
+	job_params_to_json(b->type, &b->bound->params, &w);
 	if (f->input.batches) {
 		json_begin(&w, &batches, false);
 		json_open(&w, '[');
