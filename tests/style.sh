@@ -4,6 +4,7 @@
 #   - no line of a .c or .h file is longer than 110 columns, a tab being 8;
 #   - a .c file opens with a comment that says what it is for.
 set -u
+export LC_ALL=C # bytes are counted
 cd "$(dirname "$0")/.." || exit 1
 bad=0
 
