@@ -209,9 +209,10 @@ static void forget_roots(struct demand *d, const struct demand_program *program,
 }
 
 /* The processes of ours that wanted a cpu since the last reading, as a mean over dt_s. */
-static double ours(struct demand *d, const struct demand_program *program, size_t n, double dt_s)
+static struct other_load_ours ours(struct demand *d, const struct demand_program *program, size_t n,
+				   double dt_s)
 {
-	double asked = 0.0, known = 0.0, wanted_s = 0.0;
+	double asked = 0.0, known = 0.0, wanted_s = 0.0, ran = 0.0;
 	struct walk w = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
@@ -228,21 +229,25 @@ static double ours(struct demand *d, const struct demand_program *program, size_
 		free(w.task);
 		w = (struct walk){ 0 };
 		wanted_s = known * dt_s;
+		ran = NAN;
 	} else {
+		ran = wanted_s + d->owed_ran_s;
 		wanted_s += waited_s(d, &w) + d->owed_s;
 	}
 	forget_roots(d, program, n);
 	free(d->task);
 	d->task = w.task;
 	d->n_tasks = w.n_tasks;
-	d->owed_s = 0.0;
-	return asked + (dt_s > 0.0 ? wanted_s / dt_s : 0.0);
+	d->owed_s = d->owed_ran_s = 0.0;
+	return (struct other_load_ours){ .wanted = asked + (dt_s > 0.0 ? wanted_s / dt_s : 0.0),
+					 .ran = asked > 0.0 || !(dt_s > 0.0) ? NAN : ran / dt_s };
 }
 
 double demand_look(struct demand *d, const struct demand_program *program, size_t n, double now_s)
 {
 	char *stat = NULL, *pressure = NULL;
-	double dt_s = now_s - d->at_s, wanted;
+	struct other_load_ours wanted;
+	double dt_s = now_s - d->at_s;
 	size_t len;
 
 	if (d->other.begun && dt_s < SHORTEST_S)
@@ -250,7 +255,7 @@ double demand_look(struct demand *d, const struct demand_program *program, size_
 	if (io_read_file("/proc/stat", OTHER_LOAD_MAX_TEXT, &stat, &len, NULL) == 0) {
 		io_read_file("/proc/pressure/cpu", OTHER_LOAD_MAX_TEXT, &pressure, &len, NULL);
 		wanted = ours(d, program, n, dt_s);
-		d->ours_s += d->other.begun ? wanted * dt_s : 0.0;
+		d->ours_s += d->other.begun ? wanted.wanted * dt_s : 0.0;
 		other_load_sample(&d->other, stat, pressure, wanted, dt_s);
 		d->at_s = now_s;
 	}
@@ -271,9 +276,10 @@ size_t demand_threads(const struct demand *d, pid_t pid)
 void demand_leaves(struct demand *d, pid_t pid)
 {
 	struct walk w = { 0 };
-	double cpu_s = visit(&w, pid, pid);
+	double more_s = ran_s(d, pid, visit(&w, pid, pid), INFINITY);
 
-	d->owed_s += ran_s(d, pid, cpu_s, INFINITY);
+	d->owed_s += more_s;
+	d->owed_ran_s += more_s;
 	if (!w.failed)
 		d->owed_s += waited_s(d, &w);
 	free(w.task);
@@ -282,10 +288,13 @@ void demand_leaves(struct demand *d, pid_t pid)
 void demand_left(struct demand *d, pid_t pid, double cpu_s)
 {
 	struct demand_root *r = pid > 0 && cpu_s > 0.0 ? root_of(d, pid) : NULL;
+	double more_s;
 
 	if (!r)
 		return;
+	more_s = fmax(0.0, cpu_s - r->cpu_s);
+	d->owed_ran_s += more_s;
 	/* while it was not looked at, it waited as much for each second on a cpu as before */
-	d->owed_s += fmax(0.0, cpu_s - r->cpu_s) * (r->cpu_s > 0.0 ? 1.0 + r->waited_s / r->cpu_s : 1.0);
+	d->owed_s += more_s * (r->cpu_s > 0.0 ? 1.0 + r->waited_s / r->cpu_s : 1.0);
 	r->cpu_s = fmax(r->cpu_s, cpu_s);
 }

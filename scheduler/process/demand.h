@@ -37,7 +37,8 @@ struct demand {                         /* all zero: nothing was read yet */
 	struct demand_root *root; size_t n_roots, roots_cap;
 	double at_s;                    /* of the last reading */
 	double ours_s;                  /* seconds that our programs wanted since the first reading */
-	double owed_s;                  /* seconds that programs wanted which have left, not yet taken off */
+	double owed_s, owed_ran_s;      /* seconds that programs wanted which have left, and those that they
+	                                   ran: not yet taken off */
 };
 void demand_release(struct demand *d);
 

@@ -10,6 +10,7 @@
 	60.0 /* after a longer pause the machine or the daemon slept: the old marks say nothing */
 #define MOST_BELOW 0.5 /* processes; a job of ours that sleeps for long must not hide what starts meanwhile */
 #define MEAN_WAITING_S 3.0 /* of the number that waits */
+#define LEAST_RAN 0.1 /* processes of ours that ran, to tell how long those wait that want a cpu */
 
 /* ---- reading ---- */
 
@@ -51,10 +52,21 @@ double other_load_processes(const struct other_load *o)
 	return o->second >= OTHER_LOAD_LEAST ? o->second : 0.0;
 }
 
+/* What others can want at most, by what they ran and how long ours waited; INFINITY: ours do not tell. */
+static double fair_share(double busy, struct other_load_ours ours)
+{
+	if (!(ours.ran >= LEAST_RAN)) /* nor where it is not known */
+		return INFINITY;
+	return fmax(0.0, busy - ours.ran) * fmax(1.0, ours.wanted / ours.ran);
+}
+
 double other_load_mean(const struct other_load *o)
 {
+	struct other_load_ours ours = { o->wanted_s / o->span_s, o->ran_s / o->span_s };
 	double mean = o->span_s > 0.0 ? o->sum_s / o->span_s : NAN;
 
+	if (mean > 0.0)
+		mean = fmin(mean, fair_share(o->busy_s / o->span_s, ours));
 	return mean < OTHER_LOAD_LEAST ? 0.0 : mean;
 }
 
@@ -65,11 +77,19 @@ static double busy_ticks(const struct proc_cpu *c)
 	return c->user + c->nice + c->system + c->steal;
 }
 
-/* The processes that wanted a cpu since the last reading. */
-static double demand(struct other_load *o, const struct proc_cpu *r, double waited_share, double dt_s)
+/* Cpus that were in use since the last reading. */
+static double busy_cpus(const struct other_load *o, const struct proc_cpu *r)
 {
-	double total = r->total - o->last.total, cpus = (double)r->cpus;
-	double busy = fmin(1.0, fmax(0.0, busy_ticks(r) - busy_ticks(&o->last)) / total) * cpus;
+	double total = r->total - o->last.total;
+
+	return fmin(1.0, fmax(0.0, busy_ticks(r) - busy_ticks(&o->last)) / total) * (double)r->cpus;
+}
+
+/* The processes that wanted a cpu since the last reading. */
+static double demand(struct other_load *o, const struct proc_cpu *r, double busy, double waited_share,
+		     double dt_s)
+{
+	double cpus = (double)r->cpus;
 	double waiting = fmax(0.0, r->running - 1.0 - cpus); /* the reader itself runs */
 
 	if (isnan(waited_share))
@@ -91,13 +111,12 @@ static void begin(struct other_load *o, const struct proc_cpu *r, double waited_
 }
 
 double other_load_sample(struct other_load *o, const char *stat_text, const char *pressure_text,
-			 double our_processes, double dt_s)
+			 struct other_load_ours ours, double dt_s)
 {
 	struct proc_cpu r;
-	double waited_s = NAN, share = NAN, moment, part;
+	double waited_s = NAN, share = NAN, busy, moment, part;
 
-	if (other_load_parse_stat(stat_text, &r, NULL) || !(our_processes >= 0.0) ||
-	    !isfinite(our_processes)) {
+	if (other_load_parse_stat(stat_text, &r, NULL) || !(ours.wanted >= 0.0) || !isfinite(ours.wanted)) {
 		o->n_bad++;
 		return other_load_processes(o);
 	}
@@ -111,9 +130,14 @@ double other_load_sample(struct other_load *o, const char *stat_text, const char
 		return other_load_processes(o);
 	if (o->has_waited && isfinite(waited_s))
 		share = fmin(1.0, fmax(0.0, (waited_s - o->last_waited_s) / dt_s));
-	moment = demand(o, &r, share, dt_s) - our_processes;
+	busy = busy_cpus(o, &r);
+	moment = demand(o, &r, busy, share, dt_s) - ours.wanted;
 	o->sum_s += dt_s * moment;
 	o->span_s += dt_s;
+	o->busy_s += dt_s * busy;
+	o->ran_s += dt_s * ours.ran;
+	o->wanted_s += dt_s * ours.wanted;
+	moment = fmin(moment, fair_share(busy, ours));
 	moment = fmax(moment, -MOST_BELOW);
 	/* At first the plain mean of all that was seen: there is no older estimate to hold on to. */
 	part = fmax(1.0 - exp(-dt_s / OTHER_LOAD_MEAN_S), dt_s / o->span_s);

@@ -13,6 +13,13 @@
  * Without pressure information the number at the moment of reading is used. What our own processes wanted is
  * subtracted (demand.h).
  *
+ * How many wait at the moment of reading is a poor sample where threads of ours wait for each other. But what
+ * others ran is counted, and who wants a cpu gets one as our processes do. So others want at most
+ *
+ * 	(busy cpus - ours that ran) x (ours that ran or waited) / (ours that ran)
+ *
+ * while ours run: nothing where nobody else ran, and little where others run with a low priority.
+ *
  * The result is smoothed by two exponential means in a row of 1.25 s each. A load that stays counts by two
  * thirds after 3 s and by nine tenths after 5 s, and fades as fast; half a second of load moves the result by
  * a twentieth of it. In the first seconds they are plain means of all that was seen, so that the first
@@ -46,15 +53,20 @@ struct other_load {              /* all zero: nothing was read yet */
 	double waiting;
 	double first, second;    /* the two means, of demand less ours; may be below 0 */
 	double sum_s, span_s;    /* demand less ours, added up over the time that was seen; that time */
+	double busy_s, ran_s, wanted_s; /* of all cpus, and of ours, added up over the same time */
 	size_t n_bad;            /* readings that made no sense */
 };
 
+struct other_load_ours {         /* our processes, as means over the time since the last reading */
+	double wanted;           /* a cpu: they ran or waited for one */
+	double ran;              /* NaN: not known */
+};
+
 /* Takes a reading `dt_s` seconds after the last one; the first only sets the marks, and its dt_s is not used.
- * pressure_text may be NULL. our_processes: those of ours that wanted a cpu meanwhile, as a mean. Returns the
- * estimate. A reading that makes no sense, or that comes less than a tick after the last one, changes
- * nothing. */
+ * pressure_text may be NULL. Returns the estimate. A reading that makes no sense, or that comes less than a
+ * tick after the last one, changes nothing. */
 double other_load_sample(struct other_load *o, const char *stat_text, const char *pressure_text,
-                         double our_processes, double dt_s);
+                         struct other_load_ours ours, double dt_s);
 double other_load_processes(const struct other_load *o); /* the estimate, without a reading */
 /* The mean over all the time that was seen, which is no estimate of now; NaN: nothing was seen. */
 double other_load_mean(const struct other_load *o);

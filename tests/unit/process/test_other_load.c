@@ -26,6 +26,8 @@ static const char stat_text[] = "cpu  1197390 208587 188319 1487747 9229 7 4081 
 static const char pressure_text[] = "some avg10=26.08 avg60=29.55 avg300=44.38 total=3566875621\n"
 				    "full avg10=0.00 avg60=0.00 avg300=0.00 total=12\n";
 
+static const struct other_load_ours nobody = { 0.0, NAN };
+
 /* ---- reading ---- */
 
 TEST(test_stat_is_read)
@@ -124,6 +126,8 @@ TEST(test_a_process_is_read_whatever_its_name)
 struct machine {
 	double busy, idle, waited_us; /* so far */
 	double ours;
+	bool ran; /* how much of ours did is known */
+	double unseen; /* that wait when it is read, and not otherwise */
 	bool no_pressure;
 	struct other_load o;
 };
@@ -139,10 +143,13 @@ static double play(struct machine *m, double processes, double dt)
 	m->waited_us += 1e6 * dt * fmin(1.0, fmax(0.0, processes - 2.0) / 2.0); /* a mean over the cpus */
 	snprintf(text, sizeof text,
 		 "cpu  %.0f 0 0 %.0f 0 0 0 0 0 0\ncpu0 1 1 1 1\ncpu1 1 1 1 1\nprocs_running %.0f\n", m->busy,
-		 m->idle, processes + 1.0);
+		 m->idle, processes + m->unseen + 1.0);
 	snprintf(pressure, sizeof pressure, "some avg10=0.00 avg60=0.00 avg300=0.00 total=%.0f\n",
 		 m->waited_us);
-	return other_load_sample(&m->o, text, m->no_pressure ? NULL : pressure, m->ours, dt);
+	return other_load_sample(
+		&m->o, text, m->no_pressure ? NULL : pressure,
+		(struct other_load_ours){ m->ours, m->ran ? on_cpu * fmin(1.0, m->ours / processes) : NAN },
+		dt);
 }
 
 static double play_for(struct machine *m, double processes, double seconds)
@@ -188,6 +195,23 @@ TEST(test_more_than_the_cpus_is_counted_with_and_without_pressure)
 	assert_true(fabs(play_for(&without, 5.0, 40.0) - 5.0) < 0.05);
 }
 
+/* Threads of ours that wait for each other are seen waiting more often than they wait. */
+TEST(test_nobody_else_wants_what_nobody_else_runs)
+{
+	struct machine m = { .ours = 4.0, .unseen = 2.0 };
+
+	assert_true(play_for(&m, 4.0, 30.0) > 1.5); /* as the readings say */
+	assert_true(other_load_mean(&m.o) > 1.5);
+	m = (struct machine){ .ours = 4.0, .unseen = 2.0, .ran = true };
+	assert_true(play_for(&m, 4.0, 30.0) == 0.0);
+	assert_true(other_load_mean(&m.o) == 0.0);
+	/* two others among six get two of six parts of the cpus */
+	assert_true(fabs(play_for(&m, 6.0, 60.0) - 2.0) < 0.05);
+	m = (struct machine){ .ours = 4.0, .unseen = 2.0, .ran = true };
+	play_for(&m, 6.0, 60.0);
+	assert_true(fabs(other_load_mean(&m.o) - 2.0) < 0.05);
+}
+
 TEST(test_a_short_burst_moves_little)
 {
 	struct machine m = { 0 };
@@ -230,20 +254,23 @@ TEST(test_bad_readings_change_nothing)
 
 	before = play_for(&m, 1.0, 10.0);
 	assert_true(before > 0.9);
-	assert_true(other_load_sample(&m.o, "", NULL, 0.0, 1.0) == before);
-	assert_true(other_load_sample(&m.o, "rubbish", pressure_text, 0.0, 1.0) == before);
-	assert_true(other_load_sample(&m.o, stat_text, NULL, NAN, 1.0) == before);
-	assert_true(other_load_sample(&m.o, stat_text, NULL, -1.0, 1.0) == before);
+	assert_true(other_load_sample(&m.o, "", NULL, nobody, 1.0) == before);
+	assert_true(other_load_sample(&m.o, "rubbish", pressure_text, nobody, 1.0) == before);
+	assert_true(other_load_sample(&m.o, stat_text, NULL, (struct other_load_ours){ NAN, NAN }, 1.0) ==
+		    before);
+	assert_true(other_load_sample(&m.o, stat_text, NULL, (struct other_load_ours){ -1.0, NAN }, 1.0) ==
+		    before);
 	assert_int_equal(m.o.n_bad, 4);
 	memcpy(same, stat_text, sizeof same);
-	other_load_sample(&m.o, stat_text, pressure_text, 0.0,
+	other_load_sample(&m.o, stat_text, pressure_text, nobody,
 			  100.0); /* a gap: new marks, the old estimate */
 	assert_true(other_load_processes(&m.o) == before);
-	assert_true(other_load_sample(&m.o, same, pressure_text, 0.0, 1.0) == before); /* not a tick later */
-	assert_true(other_load_sample(&m.o, same, pressure_text, 0.0, 0.0) == before);
-	assert_true(other_load_sample(&m.o, same, pressure_text, 0.0, NAN) == before);
-	assert_true(other_load_sample(&m.o, "cpu 1 1 1 1\ncpu0 1 1 1 1\nprocs_running 1\n", NULL, 0.0, 1.0) ==
-		    before);
+	assert_true(other_load_sample(&m.o, same, pressure_text, nobody, 1.0) ==
+		    before); /* not a tick later */
+	assert_true(other_load_sample(&m.o, same, pressure_text, nobody, 0.0) == before);
+	assert_true(other_load_sample(&m.o, same, pressure_text, nobody, NAN) == before);
+	assert_true(other_load_sample(&m.o, "cpu 1 1 1 1\ncpu0 1 1 1 1\nprocs_running 1\n", NULL, nobody,
+				      1.0) == before);
 	assert_true(isfinite(other_load_processes(&m.o)));
 }
 
@@ -273,7 +300,7 @@ static double watch(struct other_load *o, double seconds, double *out_spread)
 		assert_int_equal(io_read_file("/proc/stat", (size_t)1 << 20, &text, &len, NULL), 0);
 		io_read_file("/proc/pressure/cpu", 4096, &pressure, &len, NULL);
 		at = now_s();
-		v = other_load_sample(o, text, pressure, 0.0, at - last);
+		v = other_load_sample(o, text, pressure, nobody, at - last);
 		last = at;
 		free(text);
 		free(pressure);
