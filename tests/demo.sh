@@ -50,7 +50,7 @@ echo "Digits to train on, drawn by a generator: nothing is downloaded."
 	show postrider-train --make-digits "$out/digits" --samples 12000 --test 2000 || stop "no digits"
 
 echo
-echo "A short designed experiment on this machine: 48 settings of a real training job, alone and beside others."
+echo "A short designed experiment on this machine: 48 settings of a real training job, alone, beside copies and mixed."
 show postrider profile configs/designs/quick.json -o "$table" --restart || stop "measuring failed"
 
 echo

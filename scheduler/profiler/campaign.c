@@ -182,7 +182,7 @@ static int measure(struct profile_campaign *k, size_t run, struct err *err)
 	int rc;
 
 	snprintf(name, sizeof name, "run-%04zu.try-%zu", run + 1, k->journal.run[run].tries + 1);
-	profile_describe(&k->design, k->plan.run[run].level, &shown);
+	profile_describe(&k->design, &k->plan.run[run], &shown);
 	snprintf(k->shown, sizeof k->shown, "%s", strbuf_text(&shown));
 	strbuf_release(&shown);
 	k->at = run;

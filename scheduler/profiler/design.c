@@ -421,9 +421,10 @@ static void read_result(struct fields *f, struct profile_design *d)
 int profile_design_from_json(struct profile_design *d, const char *name, const struct json *v,
 			     struct err *err)
 {
-	static const char *const known[] = { "factors", "fixed",    "design",    "replications", "seed",
-					     "command", "result",   "timeout_s", "tries",        "max_spread",
-					     "warm_up", "work_dir", NULL };
+	static const char *const known[] = { "factors", "fixed",      "design",  "replications",
+					     "seed",    "command",    "result",  "timeout_s",
+					     "tries",   "max_spread", "warm_up", "work_dir",
+					     "mixed",   NULL };
 	const char *kind = NULL;
 	struct err why = { 0 };
 	struct fields f;
@@ -435,6 +436,7 @@ int profile_design_from_json(struct profile_design *d, const char *name, const s
 	if (kind && profile_design_kind(d, kind, &why))
 		fields_fail(&f, why.code, "design", "%s", why.text);
 	field_size(&f, "replications", 1, PROFILE_MAX_REPLICATIONS, &d->replications);
+	field_size(&f, "mixed", 0, PROFILE_MAX_MIXED, &d->mixed);
 	field_whole(&f, "seed", 0, PROFILE_MAX_SEED, &d->seed);
 	field_number(&f, "timeout_s", 0.01, 1e7, &d->timeout_s);
 	field_size(&f, "tries", 1, 100, &d->tries);

@@ -23,6 +23,7 @@
 #define PROFILE_MAX_JOBS 64        /* copies at the same time */
 #define PROFILE_MAX_RUNS 100000    /* replications included; also of the full grid */
 #define PROFILE_MAX_REPLICATIONS 1000
+#define PROFILE_MAX_MIXED 1000
 #define PROFILE_MAX_SEED ((uint64_t)1 << 53) /* JSON numbers are doubles */
 #define PROFILE_MAX_BYTES ((size_t)1 << 20)  /* of a design file */
 
@@ -40,6 +41,7 @@ struct profile_design {
 	enum profile_kind kind;
 	size_t lhs_runs;               /* of a Latin hypercube, before replication */
 	size_t replications;
+	size_t mixed;                  /* runs of one setting beside jobs of another, after the others */
 	uint64_t seed;
 	char *command[PROFILE_MAX_ARGS + 1]; size_t n_command; /* the template; NULL after the last */
 	struct output_spec result;     /* where the command's output has accuracy and epoch */

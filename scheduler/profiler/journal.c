@@ -94,7 +94,7 @@ static void put_outcome(struct strbuf *out, const struct profile_journal *j, siz
 	struct strbuf setting = { 0 };
 	struct json_writer w;
 
-	profile_describe(j->design, p->level, &setting);
+	profile_describe(j->design, p, &setting);
 	json_begin(&w, out, false);
 	json_open(&w, '{');
 	json_kv_int(&w, "run", (long long)run + 1);
@@ -259,7 +259,7 @@ static int get_outcome(const struct profile_journal *j, const struct json *v, si
 	o.cpu_mean = json_number(json_get(v, "cpu_mean"), NAN);
 	o.iowait_mean = json_number(json_get(v, "iowait_mean"), NAN);
 	o.other_load = json_number(json_get(v, "other_load"), NAN);
-	if (get_copies(json_get(v, "copies"), &o, profile_jobs(j->design, j->plan->run[*out_run].level))) {
+	if (get_copies(json_get(v, "copies"), &o, profile_copies(j->design, &j->plan->run[*out_run]))) {
 		profile_outcome_release(&o);
 		return -1;
 	}

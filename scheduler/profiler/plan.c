@@ -152,11 +152,52 @@ static int number_replications(struct profile_plan *p, struct err *err)
 	return 0;
 }
 
+/* Do jobs of these two load the machine in different ways: by their cpus, or as other programs would? */
+static bool unlike(const struct profile_design *d, const struct profile_point *a,
+		   const struct profile_point *b)
+{
+	for (size_t f = 0; f < d->n_factors; f++)
+		if (a->level[f] != b->level[f] &&
+		    (!d->factor[f].number || !strcmp(d->factor[f].name, "cpus")))
+			return true;
+	return false;
+}
+
+/* Copies of one job say how it runs beside its like. Jobs of different types and widths share the cpus in
+ * other ways: one whose processes wait for each other loses more to a narrow neighbour than an even share of
+ * the cpus would cost it. */
+static int add_mixed(const struct profile_design *d, const struct profile_point *one, size_t n,
+		     struct profile_plan *p, struct err *err)
+{
+	struct rng rng = rng_stream(d->seed, UINT64_MAX - 1);
+	size_t grid = profile_grid_size(d), i = 0;
+
+	for (size_t tries = 0; i < d->mixed && tries < 1000 * d->mixed; tries++) {
+		const struct profile_point *of = &one[rng_below(&rng, (uint32_t)n)];
+		const struct profile_point *beside = &one[rng_below(&rng, (uint32_t)n)];
+		struct profile_point *run = &p->run[p->n];
+
+		if (profile_jobs(d, of->level) < 2 || !unlike(d, of, beside))
+			continue;
+		*run = *of;
+		run->setting = (uint32_t)(grid + i++);
+		run->replication = (uint32_t)d->replications + 1;
+		run->mixed = true;
+		memcpy(run->beside, beside->level, sizeof run->beside);
+		p->n++;
+	}
+	return i == d->mixed ? 0
+			     : err_fail(err, ERR_ARG,
+					"mixed runs need njobs of 2 or more, and settings that differ in "
+					"cpus or in a "
+					"factor of words");
+}
+
 int profile_plan_make(const struct profile_design *d, struct profile_plan *out, struct err *err)
 {
 	size_t n = profile_settings_planned(d);
 	struct profile_point *one = mem_calloc(n, sizeof *one);
-	struct profile_plan p = { .run = mem_calloc(n * d->replications, sizeof *p.run) };
+	struct profile_plan p = { .run = mem_calloc(n * d->replications + d->mixed, sizeof *p.run) };
 	uint32_t *order = mem_array(n, sizeof *order);
 	int rc = one && p.run && order ? 0 : err_nomem(err, "the plan");
 
@@ -182,6 +223,8 @@ int profile_plan_make(const struct profile_design *d, struct profile_plan *out, 
 	}
 	if (!rc && d->kind == PROFILE_LHS)
 		rc = number_replications(&p, err);
+	if (!rc)
+		rc = add_mixed(d, one, n, &p, err);
 	if (!rc) {
 		for (size_t i = 0; i < n; i++)
 			order[i] = one[i].setting;
@@ -232,10 +275,34 @@ size_t profile_jobs(const struct profile_design *d, const uint16_t *level)
 	return (size_t)n;
 }
 
-void profile_describe(const struct profile_design *d, const uint16_t *level, struct strbuf *out)
+size_t profile_copies(const struct profile_design *d, const struct profile_point *p)
+{
+	return p->mixed ? 1 : profile_jobs(d, p->level);
+}
+
+double profile_processes(const struct profile_design *d, const struct profile_point *p)
+{
+	const char *own = profile_value(d, p->level, "cpus"), *other = profile_value(d, p->beside, "cpus");
+	double jobs = (double)profile_jobs(d, p->level);
+
+	if (!own)
+		return 0.0;
+	return p->mixed ? atof(own) + atof(other) * (jobs - 1.0) : atof(own) * jobs;
+}
+
+static void put_levels(const struct profile_design *d, const uint16_t *level, struct strbuf *out)
 {
 	for (size_t i = 0; i < d->n_factors; i++)
 		strbuf_printf(out, "%s%s=%s", i ? " " : "", d->factor[i].name, d->factor[i].level[level[i]]);
+}
+
+void profile_describe(const struct profile_design *d, const struct profile_point *p, struct strbuf *out)
+{
+	put_levels(d, p->level, out);
+	if (p->mixed) {
+		strbuf_puts(out, " beside ");
+		put_levels(d, p->beside, out);
+	}
 	if (d->n_factors == 0)
 		strbuf_puts(out, "one setting");
 }

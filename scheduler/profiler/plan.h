@@ -9,8 +9,12 @@
 
 struct profile_point {
 	uint16_t level[PROFILE_MAX_FACTORS];
-	uint32_t setting;     /* equal for equal levels: the index in the full grid */
+	uint32_t setting;     /* equal for equal levels: the index in the full grid; of a mixed run one of
+	                         its own behind those */
 	uint32_t replication; /* from 1 */
+	bool mixed;           /* one job of the setting, and beside it njobs - 1 of `beside`, which are
+	                         started again when they end and are not measured */
+	uint16_t beside[PROFILE_MAX_FACTORS];
 };
 struct profile_plan {
 	struct profile_point *run; size_t n; /* in the order in which they are run */
@@ -27,8 +31,11 @@ void profile_grid_at(const struct profile_design *d, size_t setting, uint16_t *o
 /* A factor's or a fixed value at a point; NULL: the design has no such name. */
 const char *profile_value(const struct profile_design *d, const uint16_t *level, const char *name);
 size_t profile_jobs(const struct profile_design *d, const uint16_t *level);
-/* "cpus=2 batch=64" */
-void profile_describe(const struct profile_design *d, const uint16_t *level, struct strbuf *out);
+size_t profile_copies(const struct profile_design *d, const struct profile_point *p); /* that are measured */
+/* Of all jobs of the run; 0: the design has no cpus. */
+double profile_processes(const struct profile_design *d, const struct profile_point *p);
+/* "cpus=2 batch=64", "cpus=2 batch=64 beside cpus=1 batch=512" */
+void profile_describe(const struct profile_design *d, const struct profile_point *p, struct strbuf *out);
 
 /* The seed a copy (from 1) gets: another one for each copy and replication, the same ones in each setting, so
  * that all settings get the same random numbers. */

@@ -42,11 +42,14 @@ struct running {
 	struct profile_outcome *out;
 	pid_t watchman; /* 0: none */
 	int watch_fd; /* tells it the process groups to kill if we die */
-	struct child child[PROFILE_MAX_JOBS];
-	size_t n_started, n_alive;
+	struct child child[PROFILE_MAX_JOBS]; /* the copies first, then those beside them */
+	struct profile_point beside; /* of a mixed run */
+	int null_fd; /* for those that are started again; -1: none */
+	size_t n_started, n_alive; /* n_alive: of the copies */
 	double begun_s, kill_at_s; /* kill_at_s: INFINITY unless we asked them to end */
 	bool timed_out;
-	size_t failed; /* the copy that failed by itself, from 1, before we ended the others; 0: none */
+	size_t failed; /* the job that failed by itself, from 1, before we ended the others; 0: none */
+	int failed_status; /* as wait() tells it */
 	int signal; /* that asked us to stop */
 	struct demand demand; /* of the machine and of our copies */
 	double look_at_s, tick_at_s; /* when to look next, and to call on_tick */
@@ -118,7 +121,12 @@ static void watch(int fd)
 	while (read(fd, &one, sizeof one) == (ssize_t)sizeof one) {
 		if (one == 0)
 			_exit(0);
-		if (n < PROFILE_MAX_JOBS)
+		for (size_t i = 0; i < n && one < 0;
+		     i++) { /* it has ended: its number may be another's soon */
+			if (group[i] == -one)
+				group[i--] = group[--n];
+		}
+		if (one > 0 && n < PROFILE_MAX_JOBS)
 			group[n++] = one;
 	}
 	while (n > 0)
@@ -217,6 +225,17 @@ static void become(char **word, const char *dir, const sigset_t *mask, pid_t par
 	_exit(127);
 }
 
+static bool is_measured(const struct running *r, size_t i)
+{
+	return i < r->out->n_copies;
+}
+
+/* What a job of the run is: those beside the copies are of another setting. */
+static const struct profile_point *point_of(const struct running *r, size_t i)
+{
+	return is_measured(r, i) ? r->p->point : &r->beside;
+}
+
 static int start_copy(struct running *r, size_t copy, int in, int tell, struct err *err)
 {
 	const struct profile_run_params *p = r->p;
@@ -224,7 +243,7 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 	int out_fd = -1, err_fd = -1;
 	char **word = NULL;
 	pid_t parent = getpid();
-	int rc = profile_argv(p->design, p->point, copy, &word, err);
+	int rc = profile_argv(p->design, point_of(r, copy - 1), copy, &word, err);
 
 	if (!rc)
 		rc = log_open(p, copy, "out", &out_fd, err);
@@ -241,8 +260,8 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 			rc = err_fail(err, ERR_IO, "cannot start a process: %s", strerror(errno));
 		} else {
 			watch_tell(r, c->pid);
-			r->n_started++;
-			r->n_alive++;
+			r->n_started = copy > r->n_started ? copy : r->n_started;
+			r->n_alive += is_measured(r, copy - 1);
 		}
 	}
 	if (out_fd >= 0)
@@ -288,17 +307,18 @@ static int start_all(struct running *r, struct err *err)
 static void look(struct running *r)
 {
 	struct demand_program program[PROFILE_MAX_JOBS];
-	const char *cpus = profile_value(r->p->design, r->p->point->level, "cpus");
 	double now_s = clock_monotonic_s();
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_started; i++) {
+		const char *cpus = profile_value(r->p->design, point_of(r, i)->level, "cpus");
+
 		if (r->child[i].pid > 0)
 			program[n++] = (struct demand_program){ r->child[i].pid,
 								cpus ? fmax(1.0, atof(cpus)) : 1.0 };
 	}
 	demand_look(&r->demand, program, n, now_s);
-	for (size_t i = 0; i < r->n_started; i++) {
+	for (size_t i = 0; i < r->n_started && is_measured(r, i); i++) {
 		size_t threads = r->child[i].pid > 0 ? demand_threads(&r->demand, r->child[i].pid) : 0;
 
 		if (threads > r->out->copy[i].threads)
@@ -327,6 +347,20 @@ static void end_all(struct running *r)
 		r->kill_at_s = clock_monotonic_s() + GRACE_S;
 }
 
+/* One beside the copies has ended: the next one takes its place, so that the load stays. */
+static void start_again(struct running *r, size_t i)
+{
+	bool well = WIFEXITED(r->child[i].status) && !WEXITSTATUS(r->child[i].status);
+
+	if (isfinite(r->kill_at_s) || !r->n_alive || r->failed)
+		return;
+	if (!well || start_copy(r, i + 1, r->null_fd, r->null_fd, NULL)) {
+		r->failed = i + 1;
+		r->failed_status = r->child[i].status;
+		end_all(r);
+	}
+}
+
 static void measure(struct profile_copy *m, const struct child *c, double to_s, double blocked_s,
 		    const struct rusage *use)
 {
@@ -345,7 +379,7 @@ static void reap(struct running *r)
 {
 	for (size_t i = 0; i < r->n_started; i++) {
 		struct child *c = &r->child[i];
-		struct profile_copy *m = &r->out->copy[i];
+		struct profile_copy *m = is_measured(r, i) ? &r->out->copy[i] : NULL;
 		siginfo_t info = { 0 };
 		struct rusage use;
 		double to_s, blocked_s;
@@ -358,14 +392,36 @@ static void reap(struct running *r)
 		demand_leaves(&r->demand, c->pid);
 		kill(-c->pid, SIGKILL); /* its remaining processes would disturb the next measurement */
 		wait4(c->pid, &c->status, 0, &use);
-		measure(m, c, to_s, blocked_s, &use);
+		watch_tell(r, -c->pid);
 		c->pid = 0;
+		if (!m) {
+			start_again(r, i);
+			continue;
+		}
+		measure(m, c, to_s, blocked_s, &use);
 		r->n_alive--;
 		/* With one job less on the machine the others would measure another setting. */
 		if ((m->exit_code || m->signal) && !isfinite(r->kill_at_s) && !r->failed) {
 			r->failed = i + 1;
+			r->failed_status = c->status;
 			end_all(r);
 		}
+	}
+}
+
+/* The copies have ended, and those beside them have done their work. */
+static void end_beside(struct running *r)
+{
+	for (size_t i = r->out->n_copies; i < r->n_started; i++) {
+		struct child *c = &r->child[i];
+
+		if (c->pid <= 0)
+			continue;
+		demand_leaves(&r->demand, c->pid);
+		kill(-c->pid, SIGKILL);
+		kill(c->pid, SIGKILL); /* it may not lead its group yet */
+		waitpid(c->pid, NULL, 0);
+		c->pid = 0;
 	}
 }
 
@@ -426,14 +482,14 @@ static int judge(struct running *r, struct err *err)
 		return 0;
 	}
 	if (r->failed) {
-		const struct profile_copy *c = &o->copy[r->failed - 1];
-
 		o->status = PROFILE_FAILED;
-		if (c->signal)
-			snprintf(text, sizeof text, "was ended by signal %d (%s)", c->signal,
-				 strsignal(c->signal));
+		if (WIFSIGNALED(r->failed_status))
+			snprintf(text, sizeof text, "was ended by signal %d (%s)", WTERMSIG(r->failed_status),
+				 strsignal(WTERMSIG(r->failed_status)));
 		else
-			snprintf(text, sizeof text, "ended with exit code %d", c->exit_code);
+			snprintf(text, sizeof text, "%sended with exit code %d",
+				 is_measured(r, r->failed - 1) ? "" : "(beside the one that is measured) ",
+				 WEXITSTATUS(r->failed_status));
 		say_failed(r, r->failed, text);
 		return 0;
 	}
@@ -459,7 +515,7 @@ static int judge(struct running *r, struct err *err)
 
 static int prepare(struct running *r, struct err *err)
 {
-	size_t n = profile_jobs(r->p->design, r->p->point->level);
+	size_t n = profile_copies(r->p->design, r->p->point);
 	char path[PATH_MAX];
 	time_t now = time(NULL);
 	struct tm tm;
@@ -483,13 +539,17 @@ static int prepare(struct running *r, struct err *err)
 int profile_run(const struct profile_run_params *p, struct profile_outcome *out, int *out_signal,
 		struct err *err)
 {
-	struct running r = { .p = p, .out = out, .kill_at_s = INFINITY };
+	struct running r = { .p = p, .out = out, .kill_at_s = INFINITY, .null_fd = -1 };
 	struct proc_cpu from = { 0 }, to = { 0 };
 	int rc;
 
 	*out = (struct profile_outcome){ 0 };
 	*out_signal = 0;
 	rc = prepare(&r, err);
+	r.beside = *p->point;
+	memcpy(r.beside.level, p->point->beside, sizeof r.beside.level);
+	if (!rc && p->point->mixed && (r.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0)
+		rc = err_fail(err, ERR_IO, "cannot open /dev/null: %s", strerror(errno));
 	if (!rc) {
 		watch_begin(&r);
 		look(&r);
@@ -500,6 +560,7 @@ int profile_run(const struct profile_run_params *p, struct profile_outcome *out,
 		if (rc)
 			signal_all(&r, SIGKILL);
 		wait_all(&r);
+		end_beside(&r);
 		proc_cpu_read(&to);
 		watch_end(&r);
 		proc_cpu_mean(&from, &to, &out->cpu_mean, &out->iowait_mean);
@@ -507,6 +568,8 @@ int profile_run(const struct profile_run_params *p, struct profile_outcome *out,
 		out->other_load = other_load_mean(&r.demand.other);
 		demand_release(&r.demand);
 	}
+	if (r.null_fd >= 0)
+		close(r.null_fd);
 	*out_signal = r.signal;
 	if (!rc && !r.signal)
 		rc = judge(&r, err);

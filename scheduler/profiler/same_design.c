@@ -40,6 +40,8 @@ void profile_design_canonical(const struct profile_design *d, struct strbuf *out
 	put_factors(&w, "fixed", d->fixed, d->n_fixed);
 	json_kv_string(&w, "design", kind);
 	json_kv_int(&w, "replications", (long long)d->replications);
+	if (d->mixed) /* older journals do not have it */
+		json_kv_int(&w, "mixed", (long long)d->mixed);
 	json_kv_int(&w, "seed", (long long)d->seed);
 	json_kv_open(&w, "command", '[');
 	for (size_t i = 0; i < d->n_command; i++)
@@ -138,8 +140,8 @@ static void put_factor_changes(struct strbuf *out, const struct profile_design *
 bool profile_design_differs(const struct profile_design *d, const struct json *earlier, char *out,
 			    size_t size)
 {
-	static const char *const rest[] = { "design", "replications", "seed",        "command", "accuracy",
-					    "epoch",  "regex",        "epoch_regex", "scale",   NULL };
+	static const char *const rest[] = { "design", "replications", "seed",  "command", "accuracy", "epoch",
+					    "regex",  "epoch_regex",  "scale", "mixed",   NULL };
 	struct strbuf text = { 0 }, change = { 0 };
 	struct json *now = NULL;
 	bool differs;

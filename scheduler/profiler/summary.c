@@ -336,8 +336,9 @@ static int suggest(const struct profile_campaign *k, const struct data *p, const
 	for (size_t i = 0; i < size; i++)
 		one[i].setting = i;
 	for (size_t i = 0; i < k->plan.n; i++)
-		one[k->plan.run[i].setting].replications += k->journal.run[i].done &&
-							    k->verdict.status[i] == PROFILE_OK;
+		if (!k->plan.run[i].mixed)
+			one[k->plan.run[i].setting].replications += k->journal.run[i].done &&
+								    k->verdict.status[i] == PROFILE_OK;
 	rc = m ? ask_model(&k->design, m, one, size, err) : ask_forest(&k->design, p, one, size, err);
 	if (rc) {
 		free(one);

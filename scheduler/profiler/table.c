@@ -207,8 +207,7 @@ void profile_put_table(const struct profile_journal *j, const struct profile_ver
 			put_number(out, v->status[i] == PROFILE_OK ? m->time_s : NAN);
 			put_number(out, good ? m->accuracy : NAN);
 			if (processes)
-				strbuf_printf(out, "%g,",
-					      atof(profile_value(d, p->level, "cpus")) * (double)o->n_copies);
+				strbuf_printf(out, "%g,", profile_processes(d, p));
 			put_number(out, o->other_load);
 			put_number(out, o->cpu_mean);
 			put_number(out, o->iowait_mean);

@@ -156,7 +156,7 @@ static int run_trial(struct init *in, struct err *err)
 
 	for (size_t i = 0; i < in->d.n_factors; i++)
 		point.level[i] = level_at(&in->d.factor[i], !strcmp(in->d.factor[i].name, "batch"));
-	profile_describe(&in->d, point.level, &setting);
+	profile_describe(&in->d, &point, &setting);
 	if (!in->c->quiet)
 		fprintf(stderr, "running the command once, with %s ...\n", cli_clean(strbuf_text(&setting)));
 	strbuf_release(&setting);

@@ -66,7 +66,12 @@ int profile_plan_json(const struct profile_campaign *k, struct strbuf *out, stru
 		json_kv_int(&w, "run", (long long)i + 1);
 		json_kv_int(&w, "replication", p->replication);
 		json_setting(&w, &k->design, p->level);
-		json_kv_int(&w, "copies", (long long)profile_jobs(&k->design, p->level));
+		json_kv_int(&w, "copies", (long long)profile_copies(&k->design, p));
+		if (p->mixed) {
+			json_kv_open(&w, "beside", '{');
+			json_setting(&w, &k->design, p->beside);
+			json_close(&w, '}');
+		}
 		json_kv_bool(&w, "done", k->journal.run[i].done);
 		json_kv_number(&w, "expected_s", profile_estimate_run_s(&k->estimate, &k->design, p));
 		json_kv_open(&w, "command", '[');
@@ -207,7 +212,7 @@ static void put_bad(struct strbuf *out, const struct profile_campaign *k)
 		if (!o->done || k->verdict.status[i] == PROFILE_OK)
 			continue;
 		strbuf_reset(&setting);
-		profile_describe(&k->design, k->plan.run[i].level, &setting);
+		profile_describe(&k->design, &k->plan.run[i], &setting);
 		strbuf_printf(out,
 			      "%s: run %zu, %s, replication %u: ", profile_status_name(k->verdict.status[i]),
 			      i + 1, cli_clean(strbuf_text(&setting)), k->plan.run[i].replication);

@@ -3,6 +3,7 @@
 #include "tests/support/test.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +222,101 @@ TEST(test_a_warm_up_is_run_and_not_measured)
 	assert_int_equal(w->n_runs, 2);
 	assert_int_equal(lines_of(w->table), 5);
 	assert_int_equal(access(support_path(w->k.dir, "logs/warm-up.copy-1.out"), F_OK), 0);
+	world_free(w);
+}
+
+/* A design with cpus 1 and 2, two jobs at a time, and runs of one width beside the other; `script` sees $0 =
+ * cpus and $1 = copy. */
+static struct world *mixed_world(const char *name, const char *script)
+{
+	struct world *w = world_new(name, GOOD);
+	char *word[] = { (char *)"/bin/sh", (char *)"-c",     (char *)script,
+			 (char *)"{cpus}",  (char *)"{copy}", (char *)"{batch}" };
+	struct err err = { 0 };
+
+	profile_plan_release(&w->k.plan);
+	w->k.design.mixed = 2;
+	assert_int_equal(profile_design_factor(&w->k.design, "cpus=1,2", &err), 0);
+	assert_int_equal(profile_design_argv(&w->k.design, word, 6, &err), 0);
+	assert_int_equal(profile_campaign_plan(&w->k, &err), 0);
+	return w;
+}
+
+TEST(test_a_mixed_run_is_one_job_beside_jobs_of_another_setting)
+{
+	char log[400], script[600];
+	struct err err = { 0 };
+	struct world *w;
+	size_t begun = 0;
+
+	snprintf(log, sizeof log, "%s/mixed.log", support_temp_dir());
+	snprintf(script, sizeof script, "if [ $1 = 1 ]; then sleep 0.5; else echo $0 >>%s; fi", log);
+	w = mixed_world("mixed", script);
+	assert_int_equal(w->k.plan.n, 6); /* 2 batches x 2 widths, and the mixed ones */
+	assert_int_equal(w->k.plan.n_settings, 4);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->k.verdict.n_ok, 6);
+	assert_int_equal(lines_of(w->table), 1 + 4 * 2 + 2);
+	for (size_t i = 4; i < 6; i++) {
+		const struct profile_point *p = &w->k.plan.run[i];
+
+		assert_true(p->mixed && w->k.journal.run[i].n_copies == 1);
+		assert_true(w->k.journal.run[i].copy[0].time_s >= 0.5);
+		assert_true(profile_processes(&w->k.design, p) == 3.0); /* of any two widths */
+		assert_int_equal(p->replication, 2);
+	}
+	assert_non_null(strstr(text_of(w->table), ",3,")); /* the column processes */
+	/* those beside them end at once and come again: once in each of the four, often in the others */
+	for (const char *s = text_of(log); *s; s++)
+		begun += *s == '\n';
+	assert_true(begun > 4 + 2 * 5);
+	world_free(w);
+	/* the same journal is read again */
+	w = mixed_world("mixed", script);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->n_runs, 0);
+	world_free(w);
+}
+
+TEST(test_nothing_beside_a_mixed_run_survives_it)
+{
+	char log[400], script[600];
+	struct err err = { 0 };
+	struct world *w;
+	const char *at;
+
+	snprintf(log, sizeof log, "%s/survivors.log", support_temp_dir());
+	snprintf(script, sizeof script, "test $1 = 2 || exit 0; echo $$ >>%s; exec sleep 0.2", log);
+	w = mixed_world("survivors", script);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	for (at = text_of(log); *at; at = strchr(at, '\n') + 1)
+		assert_int_equal(kill(atoi(at), 0), -1);
+	world_free(w);
+}
+
+TEST(test_a_job_that_fails_beside_a_mixed_run_is_named)
+{
+	struct world *w = mixed_world("beside", "test $1 = 2 || exec sleep 30; exit 4");
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < 4; i++) /* the mixed ones alone */
+		w->k.plan.run[i].mixed = true;
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->k.verdict.n_failed, 6);
+	assert_non_null(
+		strstr(w->k.journal.run[5].why, "copy 2 (beside the one that is measured) ended with exit"));
+	world_free(w);
+}
+
+TEST(test_a_design_of_one_kind_has_no_mixed_runs)
+{
+	struct world *w = world_new("alike", GOOD);
+	struct err err = { 0 };
+
+	profile_plan_release(&w->k.plan);
+	w->k.design.mixed = 2;
+	assert_int_equal(profile_campaign_plan(&w->k, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "mixed runs need"));
 	world_free(w);
 }
 
