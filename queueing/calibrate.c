@@ -61,7 +61,7 @@ static bool does_work_err(const struct problem *pr, const struct costs *c)
 static void finish(const struct problem *pr, const struct solution *s, bool cores_given,
 		   struct calibrated *out)
 {
-	double mean = 0.0, squares = 0.0, relative = 0.0, p;
+	double mean = 0.0, squares = 0.0, relative = 0.0, rss = 0.0, p;
 	size_t df = pr->n > s->n_free ? pr->n - s->n_free : 0;
 	struct costs c = calibrate_costs(pr, s);
 
@@ -90,7 +90,7 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 	out->state[CALIBRATE_CORES] = isinf(pr->cores) ? CALIBRATE_ABSENT
 				      : cores_given    ? CALIBRATE_GIVEN
 						       : CALIBRATE_FITTED;
-	if (!calibrate_crowd_seen(pr)) /* 0: all the rest is computing */
+	if (!calibrate_waiting_shows(pr)) /* 0: all the rest is computing */
 		out->state[CALIBRATE_DELAY] = out->state[CALIBRATE_DELAY_RECORD] = CALIBRATE_STATED;
 	if (!calibrate_records_vary(pr)) /* 0: it is in the start-up */
 		out->state[CALIBRATE_DELAY_RECORD] = CALIBRATE_STATED;
@@ -113,12 +113,15 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 		double e = log(calibrate_terms(&c, &pr->row[i], pr->n_categories).total) - pr->row[i].log_t;
 
 		squares += y * y;
+		rss += e * e;
 		relative += fabs(expm1(e)) / (double)pr->n;
 	}
 	out->n_rows = pr->n;
 	out->n_free = s->n_free;
-	out->r2 = squares > 0.0 ? 1.0 - s->rss / squares : NAN;
-	out->sd = df ? sqrt(s->rss / (double)df) : NAN;
+	if (!pr->uses_busy)
+		rss = s->rss; /* the same, to the last bit */
+	out->r2 = squares > 0.0 ? 1.0 - rss / squares : NAN;
+	out->sd = df ? sqrt(rss / (double)df) : NAN;
 	out->mape = relative;
 }
 

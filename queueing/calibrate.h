@@ -16,8 +16,10 @@
  * an iteration as well, as they do in a job whose whole iteration is parallel, it is divided by
  * min(cpus, batch)^a too: the table says which of the two it is.
  *
- * Only a run among more processes than cores tells waiting from computing. Without enough of those, all that
- * is not the disk's counts as computing, so that a neighbour is never thought to be harmless.
+ * A run among more processes than cores tells waiting from computing by its time. Where a table has too few
+ * of those, the cores that the runs kept busy tell it, if they were measured: the share of its time that a
+ * job computes is one more equation of its row. Without either, all that is not the disk's counts as
+ * computing, so that a neighbour is never thought to be harmless.
  *
  * calibrate.c fits by least squares on log time. predictors/models/queueing_models.c feeds it; the hybrid
  * (predictors/models/hybrid.c) learns what it gets wrong. */
@@ -34,6 +36,7 @@
 
 struct calibrate_job {
 	double iterations, batch, cpus, processes; /* all > 0 */
+	double cpu_used; /* cores that it kept busy in the mean; 0: not known. Only a fit looks at it */
 	double category[CALIBRATE_MAX_CATEGORIES]; /* 0 or 1 each, n_categories of them */
 };
 

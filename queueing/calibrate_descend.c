@@ -100,6 +100,27 @@ void calibrate_gradient(const struct problem *pr, const struct costs *c, const s
 			out[CALIBRATE_FIXED] += out[i];
 }
 
+/* The share of its time that it computes, and d share / du for every coordinate; log_gradient: that of the
+ * logarithm of the time. */
+static double busy_share(const struct problem *pr, const struct costs *c, const struct solution *s,
+			 const struct row *r, const struct terms *t, const double *log_gradient, double *out)
+{
+	double fixed = t->part[CALIBRATE_FIXED] / t->total, record = t->part[CALIBRATE_RECORD] / t->total;
+	double share = fixed + record;
+
+	for (size_t i = 0; i < MAX_U; i++)
+		out[i] = -share * log_gradient[i];
+	out[CALIBRATE_FIXED] += fixed + (s->hold[CALIBRATE_RECORD] == HOLD_TIED ? record : 0.0);
+	out[CALIBRATE_RECORD] += record;
+	out[CALIBRATE_EXPONENT] -= (record + (c->share_fixed ? fixed : 0.0)) * r->log_share * c->a *
+				   (1.0 - c->a);
+	for (size_t k = 0; k < pr->n_categories; k++) {
+		out[U_OF(CALIBRATE_OF_RECORD, k)] += r->category[k] * record;
+		out[U_OF(CALIBRATE_OF_FIXED, k)] += r->category[k] * fixed;
+	}
+	return share;
+}
+
 /* Akaike's criterion with the correction for small samples; the spread is a parameter too. */
 double calibrate_aicc(size_t n, size_t n_free, double rss)
 {
@@ -127,11 +148,27 @@ size_t calibrate_free(const struct solution *s, size_t *out)
 	return n;
 }
 
+/* One residual e of a weight, with its gradient. */
+static void add_equation(const double *gradient, const size_t *free_at, size_t n_free, double weight,
+			 double e, struct normal *out)
+{
+	double g[MAX_U];
+
+	out->rss += weight * e * e;
+	for (size_t a = 0; a < n_free; a++) {
+		double w = weight * (g[a] = gradient[free_at[a]]);
+
+		out->slope[a] += w * e;
+		for (size_t b = 0; b <= a; b++)
+			out->curve[a][b] += w * g[b];
+	}
+}
+
 static void sum_up(const struct problem *pr, const struct solution *s, const size_t *free_at, size_t n_free,
 		   struct normal *out)
 {
 	struct costs c = calibrate_costs(pr, s);
-	double all[MAX_U], g[MAX_U];
+	double all[MAX_U], of_share[MAX_U];
 
 	out->rss = pr->within;
 	memset(out->slope, 0, n_free * sizeof *out->slope);
@@ -144,13 +181,10 @@ static void sum_up(const struct problem *pr, const struct solution *s, const siz
 		double e = log(t.total) - p->log_t;
 
 		calibrate_gradient(pr, &c, s, r, &t, all);
-		out->rss += p->weight * e * e;
-		for (size_t a = 0; a < n_free; a++) {
-			double w = p->weight * (g[a] = all[free_at[a]]);
-
-			out->slope[a] += w * e;
-			for (size_t b = 0; b <= a; b++)
-				out->curve[a][b] += w * g[b];
+		add_equation(all, free_at, n_free, p->weight, e, out);
+		if (p->busy_weight > 0.0) { /* an error of a share counts as one of a logarithm of a time */
+			e = busy_share(pr, &c, s, r, &t, all, of_share) - p->busy;
+			add_equation(of_share, free_at, n_free, p->busy_weight, e, out);
 		}
 	}
 }

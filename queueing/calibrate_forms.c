@@ -243,11 +243,13 @@ static double iterations_of(const struct row *r)
 	return r->per_start;
 }
 
-/* Only a crowd tells waiting from computing: a tenth of the rows must lie beyond the cores. */
-bool calibrate_crowd_seen(const struct problem *pr)
+/* A tenth of the rows must lie beyond the cores, or have been measured otherwise. */
+bool calibrate_waiting_shows(const struct problem *pr)
 {
 	size_t n = 0;
 
+	if (pr->uses_busy)
+		return true;
 	for (size_t i = 0; i < pr->n; i++)
 		n += pr->row[i].crowd > 1.0;
 	return n >= pr->n / 10 + 3;
@@ -277,7 +279,7 @@ static unsigned possible(const struct problem *pr, unsigned form)
 {
 	if (count_levels(pr, iterations_of, 2) < 2)
 		form &= ~(unsigned)FORM_START;
-	if (!calibrate_crowd_seen(pr))
+	if (!calibrate_waiting_shows(pr))
 		form &= ~(unsigned)(FORM_DELAY | FORM_DELAY_RECORD);
 	if (!calibrate_records_vary(pr))
 		form &= ~(unsigned)FORM_DELAY_RECORD;

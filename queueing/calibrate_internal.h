@@ -29,6 +29,7 @@ struct row {
 	double per_start; /* 1 / iterations */
 	double batch, log_share; /* log of min(cpus, batch) */
 	double processes, crowd; /* crowd = max(1, processes / cores) */
+	double busy; /* share of its time that it computed, as measured; NaN: not known */
 	double category[CALIBRATE_MAX_CATEGORIES];
 	size_t from; /* its index in the caller's table */
 };
@@ -37,6 +38,7 @@ struct row {
 struct point {
 	size_t row; /* the first of them */
 	double log_t; /* mean */
+	double busy, busy_weight; /* the same of the shares that are known */
 	double weight; /* how many */
 };
 
@@ -46,6 +48,7 @@ struct problem {
 	size_t n, n_categories;
 	struct point *point;
 	size_t n_points;
+	bool uses_busy; /* the shares that were measured are equations too */
 	double within; /* squares of log_t about the means of the points: no fit explains them */
 	double cores; /* INFINITY: none */
 	double log_low, log_high; /* of the saturation */
@@ -110,8 +113,9 @@ void calibrate_set_cores(struct problem *pr, double cores);
 int calibrate_search(struct problem *pr, double cores, struct solution *out, struct err *err);
 /* Standard error of a free coordinate; infinite where the covariance could not tell. */
 double calibrate_se(const struct problem *pr, const struct solution *s, size_t i);
-/* Were there enough runs among more processes than cores to tell waiting from computing? */
-bool calibrate_crowd_seen(const struct problem *pr);
+/* Can waiting be told from computing: by enough runs among more processes than cores, or by the cores that
+ * they kept busy? */
+bool calibrate_waiting_shows(const struct problem *pr);
 bool calibrate_records_vary(const struct problem *pr); /* from run to run? */
 
 /* ---- the fit ---- */

@@ -77,11 +77,60 @@ void calibrate_set_cores(struct problem *pr, double cores)
 	}
 }
 
+/* The processes up to which each has a core for itself: the cores that are given, or as many as were seen
+ * busy at a time. */
+static double uncrowded(const struct problem *pr)
+{
+	double most = 0.0;
+
+	if (pr->p->cores > 0.0)
+		return pr->p->cores;
+	for (size_t i = 0; i < pr->n; i++) {
+		const struct calibrate_job *j = &pr->p->job[pr->row[i].from];
+
+		if (above_zero(j->cpu_used)) /* its neighbours are as busy as it is */
+			most = fmax(most, j->cpu_used * fmax(1.0, j->processes / j->cpus));
+	}
+	return most + 0.5;
+}
+
+/* The share of its time that a job computes is what it keeps busy of its cpus, where each has a core. Shares
+ * are used only if the times cannot tell waiting from computing: they see a barrier as waiting, and what a
+ * program does beside its workers as computing. */
+static void find_busy(struct problem *pr)
+{
+	double limit = uncrowded(pr);
+	size_t beyond = 0, known = 0;
+
+	for (size_t i = 0; i < pr->n; i++) {
+		const struct calibrate_job *j = &pr->p->job[pr->row[i].from];
+
+		pr->row[i].busy = NAN;
+		if (fmax(j->processes, j->cpus) > limit) {
+			beyond++;
+		} else if (above_zero(j->cpu_used)) {
+			pr->row[i].busy = fmin(1.0, j->cpu_used / j->cpus);
+			known++;
+		}
+	}
+	pr->uses_busy = beyond < pr->n / 10 + 3 && known >= pr->n / 10 + 3;
+}
+
 static bool same_setting(const struct problem *pr, const struct row *a, const struct row *b)
 {
 	return a->batch == b->batch && a->processes == b->processes && a->per_start == b->per_start &&
 	       pr->p->job[a->from].cpus == pr->p->job[b->from].cpus &&
 	       !memcmp(a->category, b->category, pr->n_categories * sizeof *a->category);
+}
+
+static struct point point_of(const struct problem *pr, size_t i)
+{
+	const struct row *r = &pr->row[i];
+	bool busy = pr->uses_busy && !isnan(r->busy);
+
+	return (struct point){
+		.row = i, .log_t = r->log_t, .weight = 1.0, .busy = busy ? r->busy : 0.0, .busy_weight = busy
+	};
 }
 
 /* Merged where the points left are still more than there can be parameters. */
@@ -101,11 +150,15 @@ static int make_points(struct problem *pr, struct err *err)
 		}
 		p->weight += 1.0;
 		p->log_t += (pr->row[i].log_t - p->log_t) / p->weight;
+		if (pr->uses_busy && !isnan(pr->row[i].busy)) {
+			p->busy_weight += 1.0;
+			p->busy += (pr->row[i].busy - p->busy) / p->busy_weight;
+		}
 	}
 	if (pr->n_points <= N_SHARED + CALIBRATE_FACTORS * pr->n_categories) {
 		pr->n_points = pr->n;
 		for (size_t i = 0; i < pr->n; i++)
-			pr->point[i] = (struct point){ .row = i, .log_t = pr->row[i].log_t, .weight = 1.0 };
+			pr->point[i] = point_of(pr, i);
 	}
 	for (size_t i = 0; i < pr->n; i++) {
 		const struct point *p = pr->point;
@@ -169,6 +222,7 @@ int calibrate_prepare(struct problem *pr, size_t *out_skipped, struct err *err)
 		v[i] = pr->row[i].processes;
 	pr->median_processes = stats_median(v, pr->n);
 	free(v);
+	find_busy(pr);
 	rc = find_categories(pr, err);
 	return rc ? rc : make_points(pr, err);
 }

@@ -26,6 +26,8 @@ struct dataset {
 	double *x;               /* row-major, n_rows x n_features; NaN = missing */
 	double *y;               /* n_rows, finite */
 	uint32_t *group;         /* rows that must stay on one side of a split; NULL: each row its own */
+	double *cpu_used;        /* n_rows, the cores that the run kept busy in the mean, 0: not known; NULL:
+	                          * of none. Evidence for models of queues, not a feature */
 	const char *const *name; /* n_features names, borrowed; may be NULL */
 	const uint8_t *factor;   /* n_features, 1 where the feature is a factor, 0 where derived; may be NULL:
 	                          * all factors */
@@ -38,7 +40,7 @@ int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struc
 /* The distinct values of a feature, ascending, missing ones left out; returns how many. `out` has room for
  * n_rows. */
 size_t dataset_levels(const struct dataset *d, size_t feature, double *out);
-void dataset_free(struct dataset *d); /* frees x, y, group and d */
+void dataset_free(struct dataset *d); /* frees x, y, group, cpu_used and d */
 
 /* The logarithms of its targets, to be freed. ERR_ARG: one is not above 0. */
 int dataset_logs(const struct dataset *d, double **out, struct err *err);

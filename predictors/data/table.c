@@ -386,6 +386,29 @@ out:
 	return rc;
 }
 
+int table_cpu_used(const struct table *t, double **out, struct err *err)
+{
+	int column = t->csv ? csv_column(t->csv, TABLE_CPU_COLUMN) : -1;
+	double *used;
+
+	*out = NULL;
+	if (column < 0 || schema_find_any(t->schema, TABLE_CPU_COLUMN) >= 0)
+		return 0;
+	used = mem_array(t->n_rows, sizeof *used);
+	if (!used)
+		return err_nomem(err, "%zu rows", t->n_rows);
+	for (size_t i = 0; i < t->n_rows; i++) {
+		double percent;
+
+		used[i] = text_number(csv_cell(t->csv, t->row[i], (size_t)column), &percent) &&
+					  percent > 0.0 && percent < INFINITY
+				  ? percent / 100.0
+				  : 0.0;
+	}
+	*out = used;
+	return 0;
+}
+
 void table_free(struct table *t)
 {
 	if (!t)

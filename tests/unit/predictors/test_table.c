@@ -127,6 +127,23 @@ TEST(test_a_table_may_say_its_own_processes)
 	drop(t);
 }
 
+TEST(test_the_cores_that_were_busy_are_read_beside_the_schema)
+{
+	struct table *t = must("network,cpus,njobs,batch,time_s,job_cpu_mean\nx,4,3,64,5,237\nx,4,3,64,5,\n"
+			       "x,4,3,64,5,-1\nx,4,3,64,5,much\n",
+			       default_schema, true);
+	double *used;
+
+	assert_int_equal(table_cpu_used(t, &used, NULL), 0);
+	assert_true(fabs(used[0] - 2.37) < 1e-12 && used[1] == 0.0 && used[2] == 0.0 && used[3] == 0.0);
+	free(used);
+	drop(t);
+	t = must("network,cpus,njobs,batch,time_s\nx,4,3,64,5\n", default_schema, true);
+	assert_int_equal(table_cpu_used(t, &used, NULL), 0);
+	assert_null(used);
+	drop(t);
+}
+
 TEST(test_missing_cells_are_nan_and_null)
 {
 	struct table *t = must("network,cpus,njobs,batch,time_s,accuracy\n,,3,64,,NA\nx,4,nan,64,5,0.5\n",

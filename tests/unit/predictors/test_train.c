@@ -393,6 +393,58 @@ TEST(test_a_search_may_look_at_part_of_a_large_table)
 	strbuf_release(&text);
 }
 
+/* Runs of a job that waits for 3 ms of every 3.2 ms, alone on two cores, with or without the cores that they
+ * kept busy; what the model then says of eight processes, over two. */
+static double stretch_by_neighbours(bool busy)
+{
+	static const char alone_and_among[] = "network,cpus,njobs,batch,epochs,samples,time_s\n"
+					      "a,2,1,64,4,6400,1\na,2,4,64,4,6400,1\n";
+	struct fixture f;
+	struct table *ask;
+	struct csv *csv;
+	struct strbuf text = { 0 };
+	struct train_report r;
+	struct model *m;
+	double *x, out[2];
+
+	strbuf_printf(&text, "network,cpus,njobs,batch,epochs,samples,time_s%s\n",
+		      busy ? ",job_cpu_mean" : "");
+	for (int i = 0; i < 72; i++) {
+		int cpus = 1 + i % 2, batch = 32 << (i / 2 % 3), epochs = 1 << (i / 6 % 4);
+		double iterations = 6400.0 * epochs / batch, compute_s = 2e-4 * iterations;
+		double time_s = compute_s + 3e-3 * iterations;
+
+		strbuf_printf(&text, "a,%d,1,%d,%d,6400,%.6f", cpus, batch, epochs,
+			      time_s * (1.0 + 0.02 * (i * 7 % 5 - 2)));
+		if (busy)
+			strbuf_printf(&text, ",%.3f", i == 5 ? 0.0 : 100.0 * cpus * compute_s / time_s);
+		strbuf_puts(&text, "\n");
+	}
+	make(&f, strbuf_text(&text), "{\"queueing\":{\"cores\":[2]}}");
+	m = train(&f, NULL, 0, &r);
+	assert_int_equal(csv_parse("ask.csv", alone_and_among, strlen(alone_and_among), &csv, NULL), 0);
+	assert_int_equal(table_read(csv, m->schema, true, &ask, NULL), 0);
+	assert_int_equal(features_encode_table(m->features, ask, &x, NULL), 0);
+	predictor_predict(&m->time.predictor, x, 2, out);
+	free(x);
+	table_free(ask);
+	csv_free(csv);
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+	strbuf_release(&text);
+	return out[1] / out[0];
+}
+
+TEST(test_cores_that_were_busy_tell_what_neighbours_do)
+{
+	double known = stretch_by_neighbours(true), blind = stretch_by_neighbours(false);
+
+	print_message("eight processes over two: %.2f, by times alone %.2f\n", known, blind);
+	assert_true(known < 1.4); /* 1.19: four times as long for 6 % of it */
+	assert_true(blind > 2.0);
+}
+
 TEST(test_running_out_of_memory_anywhere_leaves_nothing_behind)
 {
 	struct fixture f;

@@ -154,6 +154,73 @@ TEST(test_waiting_is_told_from_computing_by_a_crowd)
 	assert_true(calibrate_time_s(&m, &among) > 2.0 * calibrate_time_s(&m, &alone));
 }
 
+/* The runs of a table that have a core for every process, with the cores that they kept busy. */
+static size_t measure_busy(const struct calibrated *of, double noise, uint64_t seed,
+			   struct calibrate_job *job, double *time_s, size_t n)
+{
+	struct rng rng = rng_stream(seed, 13);
+	size_t quiet = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct calibrate_parts parts = calibrate_parts_of(of, &job[i]);
+		double share = parts.cpu_s / calibrate_time_s(of, &job[i]);
+
+		if (job[i].processes > 2)
+			continue;
+		job[quiet] = job[i];
+		time_s[quiet] = time_s[i];
+		job[quiet++].cpu_used = job[i].cpus * share * exp(noise * rng_normal(&rng));
+	}
+	return quiet;
+}
+
+/* What the times of uncrowded runs cannot tell, the cores that they kept busy do. Held out: all crowded
+ * runs. */
+TEST(test_waiting_is_told_from_computing_by_the_cores_that_were_busy)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		struct calibrated of = { .value = { 5e-5, 5e-6, 0.9, 0, 0, 9, 2 }, .n_categories = 1 }, m,
+				  blind;
+		size_t n;
+
+		of.value[CALIBRATE_START] = 0.5;
+		of.value[CALIBRATE_DELAY] = seed % 2 ? 4e-3 : 1e-3; /* it waits nearly always, or much */
+		n = measure_busy(&of, 0.05, seed, job, time_s, two_cores(&of, 240, 0.03, seed, job, time_s));
+		m = fit(job, time_s, n, 1, 2);
+		for (size_t i = 0; i < n; i++)
+			job[i].cpu_used = 0.0;
+		blind = fit(job, time_s, n, 1, 2);
+		printf("seed %d: delay %g ms, worst error %.3f; without what was busy %.3f\n", (int)seed,
+		       1e3 * m.value[CALIBRATE_DELAY], worst_error(&m, &of), worst_error(&blind, &of));
+		assert_int_equal(m.state[CALIBRATE_DELAY], CALIBRATE_FITTED);
+		assert_true(fabs(m.value[CALIBRATE_DELAY] / of.value[CALIBRATE_DELAY] - 1.0) < 0.25);
+		assert_true(worst_error(&m, &of) < 0.1 && worst_error(&blind, &of) > 0.5);
+		assert_true(m.sd < 0.04 && m.r2 > 0.99); /* of the times alone */
+	}
+}
+
+/* A job that keeps its cpus busy has no waiting; where a crowd tells, what was busy changes nothing. */
+TEST(test_busy_cores_show_no_waiting_where_there_is_none)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	struct calibrated of = { .value = { 2e-4, 5e-5, 0.9, 0, 0, 9, 2 }, .n_categories = 1 }, m, same;
+	size_t n = two_cores(&of, 160, 0.03, 3, job, time_s);
+
+	same = fit(job, time_s, n, 1, 2);
+	for (size_t i = 0; i < n; i++)
+		job[i].cpu_used = 0.01;
+	m = fit(job, time_s, n, 1, 2);
+	assert_memory_equal(m.value, same.value, sizeof m.value);
+	n = measure_busy(&of, 0.05, 3, job, time_s, n);
+	m = fit(job, time_s, n, 1, 2);
+	assert_true(m.value[CALIBRATE_DELAY] == 0.0 && m.value[CALIBRATE_DELAY_RECORD] == 0.0);
+	assert_true(worst_error(&m, &of) < 0.15);
+}
+
 TEST(test_one_network_waits_while_the_other_computes)
 {
 	for (int waits = 0; waits < 2; waits++) { /* the first category, or the second */
