@@ -224,9 +224,11 @@ check-threads: $(BIN)/postrider-supervisor $(thread_tests)
 .PHONY: test-slurm
 test-slurm: $(PROGRAMS) ## jobs on a real Slurm of three nodes, with faults (2 minutes; tests/slurm/)
 	@command -v slurmctld >/dev/null || tests/install-packages.sh slurm-wlm munge || echo "going on without Slurm"
+	@command -v slurmdbd mariadbd >/dev/null || tests/install-packages.sh slurmdbd mariadb-server || echo "going on without Slurm's accounting"
 	@BIN=$(abspath $(BIN)) tests/slurm/slurm.sh
 	@BIN=$(abspath $(BIN)) tests/slurm/cluster_load.sh
 	@BIN=$(abspath $(BIN)) tests/slurm/job_submit.sh
+	@BIN=$(abspath $(BIN)) tests/slurm/accounting.sh
 
 .PHONY: test-slurm-long
 test-slurm-long: test-slurm ## the same, promises and foreseen starts on 80 jobs, the overhead, and 400 jobs with kills (12 minutes)

@@ -462,7 +462,7 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 	enum job_state state = state_after(job, o);
 	bool given_up = state == JOB_CANCELLED && job->hopeless;
 	struct job_record *r = &job->row;
-	bool learn = state == JOB_DONE && !job->stop_told;
+	bool learn = state == JOB_DONE && !job->stop_told && !o->rounded;
 	int64_t started_ns;
 
 	if (again(l, job, o, state, now_ns, out))

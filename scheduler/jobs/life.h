@@ -48,6 +48,7 @@ struct exec_outcome {                /* how a run ended */
 	bool timed_out;              /* it was stopped because its time was over: max_time_s */
 	bool stopped;                /* it was stopped on request of this daemon or an earlier one */
 	int64_t started_ns, ended_ns; /* 1970, UTC; started 0: it never ran */
+	bool rounded;                /* the times are whole seconds, of which nothing is learnt */
 	double run_s;                /* by the monotonic clock; NaN: not known */
 	double accuracy;             /* last number at the type's accuracy path; NaN: none */
 	double max_rss_mb, cpu_s;    /* NaN: not known */

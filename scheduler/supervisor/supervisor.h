@@ -32,6 +32,7 @@ struct options {
 	rlim_t fsize, as, nofile; /* 0: as they are */
 	uint64_t max_output; /* bytes of each log; 0: any */
 	int nice;
+	bool pass_code; /* leave with the exit code of the job */
 	char **env; /* "NAME=value" */
 	size_t n_env;
 	char **argv;

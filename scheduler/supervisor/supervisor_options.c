@@ -123,6 +123,8 @@ static void usage(void)
 		"  --grace SECONDS    from SIGTERM to SIGKILL (default: 30)\n"
 		"  --max-time SECONDS stop it after this time (default: 0, never)\n"
 		"  --max-output BYTES of each log; the middle of a longer one is removed (default: 0, any)\n"
+		"  --pass-code        leave with the exit code of the job, or 128 + the signal that ended "
+		"it\n"
 		"  --rlimit-fsize BYTES --rlimit-as BYTES --rlimit-nofile N\n";
 
 	fputs(text, stdout);
@@ -139,8 +141,8 @@ void parse_options(int argc, char **argv, struct options *o)
 		{ "grace", 1, NULL, 'k' },      { "max-time", 1, NULL, 't' },
 		{ "max-output", 1, NULL, 'O' }, { "rlimit-fsize", 1, NULL, 'F' },
 		{ "rlimit-as", 1, NULL, 'A' },  { "rlimit-nofile", 1, NULL, 'N' },
-		{ "keep-env", 1, NULL, 'K' },   { "help", 0, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+		{ "keep-env", 1, NULL, 'K' },   { "pass-code", 0, NULL, 'P' },
+		{ "help", 0, NULL, 'h' },       { NULL, 0, NULL, 0 },
 	};
 	cpu_set_t cpus;
 	int c;
@@ -155,6 +157,7 @@ void parse_options(int argc, char **argv, struct options *o)
 		case 'w': o->work_dir = optarg; break;
 		case 'e': o->env[o->n_env++] = optarg; break;
 		case 'K': keep_variable(o, optarg); break;
+		case 'P': o->pass_code = true; break;
 		case 'c': o->cpus = optarg; break;
 		case 'G': o->cgroup = optarg; break;
 		case 'n': o->nice = nice_arg(optarg); break;

@@ -107,6 +107,7 @@ cluster_start() {
 	cluster_pids=$!
 	tries=50
 	while [ ! -S "$S/munge/socket" ] && [ $tries -gt 0 ]; do tries=$((tries - 1)) && sleep 0.1; done
+	${before_controller:-:} # what needs munged, and what the controller needs
 	controller_start -c
 	for node in n1 n2 n3; do node_start $node; done
 	tries=300

@@ -16,7 +16,8 @@
  * and output, in pieces, so that the loop is never held up.
  *
  * This file has the list of jobs and the timer. engine_submit.c hands jobs over, engine_poll.c asks how they
- * are, engine_end.c judges how they ended; engine_job.h is what the four share. */
+ * are, engine_end.c judges how they ended, engine_books.c asks the engine's accounting where there is no
+ * record; engine_job.h is what they share. */
 #define _GNU_SOURCE
 #include "scheduler/daemon/exec/engine_job.h"
 
@@ -134,6 +135,8 @@ void engine_take_returned(struct engine *g, size_t thread)
 			engine_submitted(g, e);
 		} else if (e->kind == ERRAND_POLL)
 			engine_polled(g, e);
+		else if (e->kind == ERRAND_PAST)
+			engine_books_read(g, e);
 		else if (e->kind >= ERRAND_LOOK)
 			engine_look_done(g, e);
 		else if (e->err.code || e->exit_code)

@@ -53,6 +53,13 @@ struct engine_line {             /* of what poll() asked for */
 	char said[ENGINE_MAX_SAID]; /* the state and the reason in the engine's own words */
 };
 
+struct engine_past {             /* what the books of the engine say of a job that has ended */
+	enum engine_word word;   /* ENGINE_UNKNOWN: nothing */
+	int exit_code, exit_signal; /* -1 and a signal; the supervisor's, which are the job's */
+	int64_t started_s, ended_s; /* since 1970; 0: not known */
+	char said[ENGINE_MAX_SAID];
+};
+
 struct engine_ops {
 	enum engine_kind kind;
 	size_t hands;            /* jobs that are handed over at the same time; 1 to ENGINE_MOST_HANDS */
@@ -66,6 +73,11 @@ struct engine_ops {
 	              struct engine_call *out, struct err *err);
 	int (*poll)(const struct config_engine *c, struct engine_call *out, struct err *err);
 	bool (*line)(const char *line, struct engine_line *out); /* false: no job of ours */
+	/* Both or none: the question about a job that poll() no longer knows, and a line of the answer.
+	 * False: it says nothing of an end. */
+	int (*past)(const struct config_engine *c, uint64_t job, const char *identity, const char *id,
+	            struct engine_call *out, struct err *err);
+	bool (*past_line)(const char *line, struct engine_past *out);
 	/* Both or none: the questions about the cluster, and a line of an answer. */
 	int (*look)(const struct config_engine *c, enum cluster_question q, struct engine_call *out,
 	            struct err *err);

@@ -86,6 +86,35 @@ static bool by_word(const struct engine_job *j, struct exec_outcome *o)
 	}
 }
 
+/* The engine's accounting knows how it ended. Its times are whole seconds. */
+static void ended_by_books(struct engine_job *j)
+{
+	struct local_job *run = j->run;
+	const struct engine_past *p = &j->past;
+	struct exec_outcome *o = &run->outcome;
+	char seconds[32];
+
+	local_job_lost(run, "%s", ""); /* all the rest as of a job of which nothing is known */
+	o->lost = false;
+	o->exit_code = p->exit_code;
+	o->exit_signal = p->exit_signal;
+	o->rounded = true;
+	if (p->ended_s > 0)
+		o->ended_ns = local_job_moment(run, "", p->ended_s * INT64_C(1000000000), 0);
+	if (o->ended_ns < o->started_ns)
+		o->ended_ns = o->started_ns;
+	o->run_s = (double)(o->ended_ns - o->started_ns) / 1e9;
+	j->word = p->word;
+	snprintf(j->said, sizeof j->said, "%s", p->said);
+	if (by_word(j, o)) {
+		o->lost = j->word == ENGINE_NODE && !run->stop_asked;
+		return;
+	}
+	snprintf(o->reason, sizeof o->reason,
+		 "there is no record of its end; by the accounting of %s it is %.60s after %s",
+		 j->engine->name, p->said, text_seconds(o->run_s, seconds));
+}
+
 /* The engine says it is over, or does not know it any more, and no record came. */
 static void ended_without_record(struct engine_job *j)
 {
@@ -93,6 +122,12 @@ static void ended_without_record(struct engine_job *j)
 	const char *g = j->engine->name;
 	char words[160];
 
+	if (run->state == LOCAL_RUNNING && j->past.word >= ENGINE_ENDED) {
+		ended_by_books(j);
+		return;
+	}
+	if (!j->said[0] && j->past.word)
+		snprintf(j->said, sizeof j->said, "%s", j->past.said);
 	if (run->state == LOCAL_RUNNING)
 		local_job_lost(run, "%s says that it is over (%.100s), and there is no record of its end", g,
 			       j->said[0] ? j->said : "it is gone from the queue");
@@ -152,5 +187,6 @@ void engine_look_at_word(struct engine_job *j, int64_t now_ns)
 		j->over_ns = 0;
 		return;
 	}
-	ended_without_record(j);
+	if (!engine_ask_books(j))
+		ended_without_record(j);
 }

@@ -9,9 +9,10 @@
 #include "scheduler/daemon/exec/spawn.h"
 #include "scheduler/process/identity.h"
 
-enum { ERRAND_SUBMIT, ERRAND_CANCEL, ERRAND_POLL, ERRAND_LOOK }; /* and the question */
+enum { ERRAND_SUBMIT, ERRAND_CANCEL, ERRAND_POLL, ERRAND_PAST, ERRAND_LOOK }; /* and the question */
 #define ENGINE_MOST_HANDS 4
 enum hand { TO_SUBMIT, SUBMITTING, UNSURE, THERE };
+enum books { BOOKS_CLOSED, BOOKS_ASKED, BOOKS_READ };
 
 struct engines {
 	struct event_base *base;
@@ -63,6 +64,8 @@ struct engine_job {
 	char told[ENGINE_MAX_SAID + 128]; /* why it waits */
 	uint64_t counts_from; /* polls before this one say nothing about it */
 	unsigned missing, submits;
+	enum books books;
+	struct engine_past past; /* what the books say, once they are read */
 	/* monotonic; 0: not yet */
 	int64_t over_ns;   /* since when the engine says that it is over */
 	int64_t end_ns;    /* since when its record says so */
@@ -98,6 +101,11 @@ void engine_polled(struct engine *g, struct errand *e); /* ERRAND_POLL came back
 int engine_watch(struct engine *g, const struct config *c, struct err *err);
 void engine_look_done(struct engine *g, struct errand *e); /* ERRAND_LOOK came back */
 void engine_look_release(struct engine *g);
+
+/* engine_books.c */
+/* Asks what the engine's accounting has about it. False: that is known already, or cannot be asked. */
+bool engine_ask_books(struct engine_job *j);
+void engine_books_read(struct engine *g, struct errand *e); /* ERRAND_PAST came back */
 
 /* engine_end.c */
 void engine_read_records(struct engine_job *j);

@@ -120,6 +120,7 @@ int engine_make_call(const struct engines *a, const struct engine *g, const stru
 	snprintf(gpus, sizeof gpus, "gpu:%" PRIu32, from->gpus);
 	plain.cgroup = NULL; /* a folder of this machine; the engine has its own */
 	plain.keep_env = g->ops->keep_env;
+	plain.pass_code = true; /* for the engine's accounting */
 	strbuf_printf(&report, "%s" RECORD_REPORT, run->record);
 	t.report = report.text;
 	if (report.failed ||

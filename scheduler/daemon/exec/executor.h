@@ -36,6 +36,7 @@ struct exec_job {                    /* what start() needs; borrowed for the cal
 	const struct config_engine *engine; /* NULL: none */
 	const char *tenant, *account, *partition; /* may be NULL */
 	const char *const *keep_env; /* variables that the engine sets for the job; NULL after the last */
+	bool pass_code;              /* the supervisor leaves with the exit code of the job */
 	double bound_s, memory_mb;   /* of the run time, of memory; NaN: not known */
 };
 

@@ -1,6 +1,6 @@
-/* The engine `slurm`: sbatch, scancel and squeue; slurm_cluster.c looks at the cluster. docs/SLURM.md is for
- * the operator. The programs and not the library: its calls block, its name changes with every release, and
- * it ends the process over a missing file. */
+/* The engine `slurm`: sbatch, scancel and squeue; slurm_cluster.c looks at the cluster, slurm_books.c into
+ * its accounting. docs/SLURM.md is for the operator. The programs and not the library: its calls block, its
+ * name changes with every release, and it ends the process over a missing file. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,8 +9,6 @@
 
 #include "common/text/text.h"
 #include "scheduler/daemon/exec/slurm.h"
-
-#define NAME "postrider-%" PRIu64 "-%.8s"
 
 bool slurm_program(const struct config_engine *c, const char *name, struct engine_call *out)
 {
@@ -38,7 +36,7 @@ static int slurm_submit(const struct config_engine *c, const struct engine_task 
 	fine = !report.failed && slurm_program(c, "sbatch", out) &&
 	       engine_word_add(&out->argv, "--parsable") && engine_word_add(&out->argv, "--no-requeue") &&
 	       engine_word_add(&out->argv, "--export=ALL") && engine_word_add(&out->argv, "--chdir=/") &&
-	       engine_word_add(&out->argv, "--job-name=" NAME, t->job, t->identity) &&
+	       engine_word_add(&out->argv, "--job-name=" SLURM_NAME, t->job, t->identity) &&
 	       engine_word_add(&out->argv, "--comment=" SLURM_COMMENT "%s", t->identity) &&
 	       engine_word_add(&out->argv, "--output=%s", report.text) &&
 	       engine_word_add(&out->argv, "--nodes=1") && engine_word_add(&out->argv, "--ntasks=1") &&
@@ -113,7 +111,8 @@ static enum engine_answer slurm_answer(int exit_code, const char *output, const 
 static int slurm_cancel(const struct config_engine *c, uint64_t job, const char *identity, const char *id,
 			struct engine_call *out, struct err *err)
 {
-	if (slurm_program(c, "scancel", out) && engine_word_add(&out->argv, "--name=" NAME, job, identity) &&
+	if (slurm_program(c, "scancel", out) &&
+	    engine_word_add(&out->argv, "--name=" SLURM_NAME, job, identity) &&
 	    engine_word_add(&out->argv, "%s", id))
 		return 0;
 	return err_nomem(err, "job %" PRIu64, job);
@@ -129,7 +128,7 @@ static int slurm_poll(const struct config_engine *c, struct engine_call *out, st
 	return err_nomem(err, "squeue");
 }
 
-static enum engine_word word_of(const char *state)
+enum engine_word slurm_word(const char *state)
 {
 	static const struct {
 		const char *name;
@@ -161,7 +160,7 @@ static bool slurm_line(const char *line, struct engine_line *out)
 		   &at) != 3 ||
 	    strlen(out->identity) != 32 || line[at] != '|')
 		return false;
-	out->word = word_of(state);
+	out->word = slurm_word(state);
 	snprintf(said, sizeof said, "%s%s%.100s", state, strcmp(line + at + 1, "None") ? ", " : "",
 		 strcmp(line + at + 1, "None") ? line + at + 1 : "");
 	text_printable(said, out->said, sizeof out->said);
@@ -185,6 +184,8 @@ const struct engine_ops engine_slurm = {
 	.cancel = slurm_cancel,
 	.poll = slurm_poll,
 	.line = slurm_line,
+	.past = slurm_past,
+	.past_line = slurm_past_line,
 	.look = slurm_look,
 	.look_line = slurm_look_line,
 };

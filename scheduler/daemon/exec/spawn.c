@@ -122,6 +122,8 @@ static void add_options(struct spawn_words *w, const char *program, const struct
 		add(w, "--env=%s=%s", j->device_variable, j->devices ? j->devices : "");
 	for (size_t i = 0; j->keep_env && j->keep_env[i]; i++)
 		add(w, "--keep-env=%s", j->keep_env[i]);
+	if (j->pass_code)
+		add_word(w, "--pass-code");
 	add_word(w, "--");
 	for (size_t i = 0; j->argv[i]; i++)
 		add_word(w, j->argv[i]);

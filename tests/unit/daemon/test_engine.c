@@ -134,6 +134,56 @@ TEST(test_lines_of_squeue)
 	assert_false(engine_slurm.line("", &l));
 }
 
+TEST(test_lines_of_sacct)
+{
+	struct engine_past p;
+
+	assert_true(engine_slurm.past_line("12|COMPLETED|0:0|1700000000|1700000009", &p));
+	assert_int_equal(p.word, ENGINE_ENDED);
+	assert_int_equal(p.exit_code, 0);
+	assert_int_equal(p.exit_signal, 0);
+	assert_int_equal(p.started_s, 1700000000);
+	assert_int_equal(p.ended_s, 1700000009);
+	assert_true(engine_slurm.past_line("12|FAILED|37:0|1700000000|1700000009", &p));
+	assert_int_equal(p.word, ENGINE_FAILED);
+	assert_int_equal(p.exit_code, 37);
+	assert_true(engine_slurm.past_line("12|CANCELLED by 0|0:15|None|1700000009", &p));
+	assert_int_equal(p.word, ENGINE_CANCELLED);
+	assert_string_equal(p.said, "CANCELLED by 0");
+	assert_int_equal(p.exit_code, -1);
+	assert_int_equal(p.exit_signal, 15);
+	assert_int_equal(p.ended_s, 0);
+	assert_true(engine_slurm.past_line("12|OUT_OF_MEMORY|0:125|1700000000|1700000009", &p));
+	assert_int_equal(p.word, ENGINE_MEMORY);
+	assert_true(engine_slurm.past_line("12|TIMEOUT|0:0|1700000000|1700000009", &p));
+	assert_int_equal(p.word, ENGINE_TIME_LIMIT);
+	assert_false(engine_slurm.past_line("12|RUNNING|0:0|1700000000|Unknown", &p)); /* it has not ended */
+	assert_false(engine_slurm.past_line("12|COMPLETED|999:0|1700000000|1700000009", &p));
+	assert_false(engine_slurm.past_line("12|COMPLETED", &p));
+	assert_false(engine_slurm.past_line("", &p));
+}
+
+TEST(test_what_sacct_is_asked)
+{
+	static const char *const expected[] = { "env",
+						"SLURM_TIME_FORMAT=%s",
+						"/opt/slurm/sacct",
+						"--noheader",
+						"--parsable2",
+						"--allocations",
+						"--name=postrider-7-01234567",
+						"--jobs=12",
+						"--format=JobIDRaw,State,ExitCode,Start,End" };
+	const struct config_engine c = { .bin = "/opt/slurm" };
+	struct engine_call call = { 0 };
+
+	assert_int_equal(engine_slurm.past(&c, 7, "0123456789abcdef0123456789abcdef", "12", &call, NULL), 0);
+	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+		assert_string_equal(call.argv[i], expected[i]);
+	assert_null(call.argv[sizeof expected / sizeof *expected]);
+	argv_free(call.argv);
+}
+
 /* A node of two partitions counts once, one of another partition not at all. */
 TEST(test_what_sinfo_says)
 {
