@@ -181,6 +181,10 @@ void record_json(const struct compare_result *r, const struct record_about *a, s
 	json_kv_number(w, "level", p->level);
 	json_kv_int(w, "replications", (long long)r->replications);
 	json_kv_bool(w, "adapt", p->settings.adapt);
+	if (p->settings.daemons > 1) {
+		json_kv_int(w, "daemons", p->settings.daemons);
+		json_kv_string(w, "share", daemons_share_name[p->settings.share]);
+	}
 	json_kv_string(w, "baseline", r->policy[r->baseline].policy.name);
 	json_kv_string(w, "model", p->model_name);
 	put_trace(r->trace[0], w);

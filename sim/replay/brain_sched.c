@@ -1,15 +1,13 @@
-/* A policy of scheduler/core as the brain of a replay: what the daemon does with events, in virtual time. On
- * a cluster in which each job stays on one node there is a scheduler for each node. They share what they
- * learn (sched_new_beside()); an event concerns one of them, and the jobs of its node alone. placement.h says
- * which nodes an arriving job is offered to. */
+/* Policies of scheduler/core as the brain of a replay: what the daemon does with events, in virtual time. On
+ * a cluster in which each job stays on one node there is a scheduler for each node, and there may be several
+ * daemons (daemons.h). */
 #include <math.h>
 #include <stdlib.h>
 
 #include "common/mem.h"
-#include "scheduler/core/sched.h"
 #include "sim/replay/bound_kinds.h"
 #include "sim/replay/brain.h"
-#include "sim/replay/placement.h"
+#include "sim/replay/daemons.h"
 
 #define MOST_LIVE 65536 /* unless asked for more: memory goes with it */
 #define LEAST_LIVE_IN_NODE 128
@@ -21,16 +19,11 @@ struct decided { /* at the start of a job, for what is learnt at its end */
 struct brain {
 	const struct replay_params *p;
 	struct bound_kinds kinds;
-	struct sched **sched; /* by node */
-	uint32_t n_nodes;
-	uint32_t now; /* the node that the last event was on */
-	uint32_t *node; /* by job: where it is; NULL: there is one */
-	struct placement load;
-	bool asks; /* nodes are asked for a promise */
-	struct tournament overtime; /* by node: the moment of sched_overtime_ns() */
-	size_t *queued, n_queued; /* by node as far as is known, and in all */
+	struct daemons *daemons;
 	struct decision *decision;
+	struct daemons_seat *seat; /* by job: where it is */
 	struct decided *decided; /* by job */
+	struct err failed; /* what could not be said where it happened */
 };
 
 static void brain_destroy(void *self)
@@ -39,52 +32,33 @@ static void brain_destroy(void *self)
 
 	if (!b)
 		return;
-	for (uint32_t i = b->n_nodes; b->sched && i-- > 0;) /* the first lends to the others */
-		sched_free(b->sched[i]);
-	free(b->sched);
-	free(b->node);
-	free(b->queued);
-	placement_release(&b->load);
-	tournament_release(&b->overtime);
+	daemons_free(b->daemons);
 	bound_kinds_release(&b->kinds);
 	free(b->decision);
+	free(b->seat);
 	free(b->decided);
 	free(b);
 }
 
-static int set_tenants(struct brain *b, struct err *err)
+static int make_daemons(struct brain *b, struct daemons_params *d, struct err *err)
 {
 	const struct trace *t = b->p->trace;
 	struct sched_tenant *tenant = mem_calloc(t->n_tenants, sizeof *tenant);
+	size_t *live = &d->sched.max_jobs;
 	int status = tenant ? 0 : err_nomem(err, "%zu tenants", t->n_tenants);
 
 	for (size_t i = 0; i < t->n_tenants && !status; i++)
 		tenant[i] = (struct sched_tenant){ .name = t->tenant[i], .weight = t->weight[i] };
-	for (uint32_t i = 0; i < b->n_nodes && !status; i++)
-		status = sched_set_tenants(b->sched[i], 0, tenant, t->n_tenants, err);
-	free(tenant); /* names are borrowed from the trace, the rest is copied */
-	return status;
-}
-
-static int make_scheds(struct brain *b, struct sched_params *s, struct err *err)
-{
-	size_t jobs = b->p->trace->n_jobs;
-	int status = 0;
-
-	b->sched = mem_calloc(b->n_nodes, sizeof *b->sched);
-	b->queued = mem_calloc(b->n_nodes, sizeof *b->queued);
-	b->node = b->n_nodes > 1 ? mem_array(jobs, sizeof *b->node) : NULL;
-	if (!b->sched || !b->queued || (b->n_nodes > 1 && !b->node) || placement_init(&b->load, b->n_nodes) ||
-	    tournament_init(&b->overtime, b->n_nodes, WORLD_NEVER))
-		return err_nomem(err, "%u nodes", b->n_nodes);
-	if (b->n_nodes > 1) {
-		s->max_jobs = s->max_jobs / b->n_nodes + 1;
-		s->max_jobs = s->max_jobs < LEAST_LIVE_IN_NODE ? LEAST_LIVE_IN_NODE : s->max_jobs;
+	d->tenant = tenant;
+	d->n_tenants = t->n_tenants;
+	if (d->nodes > 1) {
+		*live = *live / d->nodes + 1;
+		*live = *live < LEAST_LIVE_IN_NODE ? LEAST_LIVE_IN_NODE : *live;
 	}
-	s->max_jobs = s->max_jobs < jobs ? s->max_jobs : jobs;
-	for (uint32_t i = 0; i < b->n_nodes && !status; i++)
-		status = i ? sched_new_beside(b->sched[0], s, &b->sched[i], err)
-			   : sched_new(s, &b->sched[0], err);
+	*live = *live < t->n_jobs ? *live : t->n_jobs;
+	if (!status)
+		status = daemons_new(d, &b->daemons, err);
+	free(tenant); /* names are borrowed from the trace, the rest is copied */
 	return status;
 }
 
@@ -93,35 +67,37 @@ static int brain_make(const struct replay_params *p, struct world_nodes *nodes, 
 {
 	const struct cluster *c = world_cluster(p->world);
 	const struct replay_settings *how = &p->settings;
-	struct sched_params s = {
-		.policy = p->policy->choice,
-		.model = p->policy->choice.policy->predictor ? p->model : NULL,
-		.machine = { .cores = c->cores, .slots = c->slots, .memory_mb = c->memory_mb },
-		.max_jobs = how->max_live ? how->max_live : MOST_LIVE,
-		.seed = p->seed,
-		.window_s = how->window_s,
-		.adapt = how->adapt,
-		.hysteresis = how->hysteresis,
-		.explore = how->explore,
+	struct daemons_params d = {
+		.sched = { .policy = p->policy->choice,
+			   .model = p->policy->choice.policy->predictor ? p->model : NULL,
+			   .machine = { .cores = c->cores, .slots = c->slots, .memory_mb = c->memory_mb },
+			   .max_jobs = how->max_live ? how->max_live : MOST_LIVE,
+			   .seed = p->seed,
+			   .window_s = how->window_s,
+			   .adapt = how->adapt,
+			   .hysteresis = how->hysteresis,
+			   .explore = how->explore },
+		.nodes = world_nodes_count(nodes), /* more a policy must not know of the world */
+		.daemons = how->daemons ? how->daemons : 1,
+		.share = how->share,
+		.asks = world_whole(p->world)->place == PLACE_PROMISE,
 	};
 	struct brain *b = mem_calloc(1, sizeof *b);
+	size_t n = p->trace->n_jobs;
 	int status = 0;
 
 	if (!b)
 		return err_nomem(err, "a replay");
 	b->p = p;
-	b->n_nodes = world_nodes_count(nodes); /* more a policy must not know of the world */
-	b->asks = world_whole(p->world)->place == PLACE_PROMISE;
 	b->decision = mem_alloc(sizeof *b->decision);
-	b->decided = mem_array(p->trace->n_jobs, sizeof *b->decided);
-	if (!b->decision || !b->decided)
-		status = err_nomem(err, "a replay of %zu jobs", p->trace->n_jobs);
+	b->seat = mem_array(n, sizeof *b->seat);
+	b->decided = mem_array(n, sizeof *b->decided);
+	if (!b->decision || !b->decided || !b->seat)
+		status = err_nomem(err, "a replay of %zu jobs", n);
 	if (!status)
-		status = bound_kinds_init(&b->kinds, p->trace, p->world, s.model, err);
+		status = bound_kinds_init(&b->kinds, p->trace, p->world, d.sched.model, err);
 	if (!status)
-		status = make_scheds(b, &s, err);
-	if (!status)
-		status = set_tenants(b, err);
+		status = make_daemons(b, &d, err);
 	if (status)
 		brain_destroy(b);
 	else
@@ -129,54 +105,25 @@ static int brain_make(const struct replay_params *p, struct world_nodes *nodes, 
 	return status;
 }
 
-/* ---- nodes ---- */
-
-static uint32_t node_of(const struct brain *b, size_t job)
+static uint32_t cpus_of(const struct brain *b, size_t job)
 {
-	return b->node ? b->node[job] : 0;
+	return b->p->trace->kind[b->p->trace->job[job].kind].cpus;
 }
 
-/* An event on that node: its scheduler. */
-static struct sched *turn_to(struct brain *b, uint32_t node)
-{
-	b->now = node;
-	return b->sched[node];
-}
-
-static void note_load(struct brain *b, size_t job, int sign)
+/* Each tenant has its daemon; of fewer tenants the jobs take turns. */
+static uint32_t daemon_of(const struct brain *b, size_t job)
 {
 	const struct trace *t = b->p->trace;
+	uint32_t daemons = b->p->settings.daemons;
 
-	if (b->n_nodes > 1)
-		placement_change(&b->load, node_of(b, job), sign * (int64_t)t->kind[t->job[job].kind].cpus);
+	if (daemons < 2)
+		return 0;
+	return (uint32_t)((t->n_tenants >= daemons ? t->job[job].tenant : job) % daemons);
 }
 
-/* It is gone. */
 static int leave(struct brain *b, int64_t now_ns, size_t job, struct err *err)
 {
-	note_load(b, job, -1);
-	return sched_remove(turn_to(b, node_of(b, job)), now_ns, job + 1, err);
-}
-
-/* Offers the job to nodes, and stops at the first that promises its objective; if none does, the first has
- * the last word. */
-static int offer(struct brain *b, int64_t now_ns, struct sched_request *r, enum sched_verdict *verdict,
-		 struct err *err)
-{
-	uint32_t least[PLACEMENT_TRIES] = { 0 };
-	uint32_t n = b->n_nodes == 1 ? 1
-				     : placement_least(&b->load, least,
-						       b->asks && !isnan(r->slo_s) ? PLACEMENT_TRIES : 1);
-	int status;
-
-	r->only_promised = n > 1;
-	for (uint32_t i = 0; i < n && n > 1; i++) {
-		status = sched_submit(turn_to(b, least[i]), now_ns, r, b->decision, verdict, err);
-		if (status != -ERR_BUSY && (status || *verdict == SCHED_PROMISED))
-			return status;
-	}
-	r->only_promised = false;
-	return sched_submit(turn_to(b, least[0]), now_ns, r, b->decision, verdict, err);
+	return daemons_leave(b->daemons, now_ns, b->seat[job], job + 1, cpus_of(b, job), err);
 }
 
 static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *io, struct err *err)
@@ -209,7 +156,10 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *
 	struct decision *d = b->decision;
 	enum sched_verdict verdict;
 	struct err why = { 0 };
-	int status = offer(b, now_ns, &r, &verdict, &why);
+	int status;
+
+	b->seat[job].daemon = daemon_of(b, job);
+	status = daemons_submit(b->daemons, now_ns, &r, &b->seat[job], d, &verdict, &why);
 
 	if (status == -ERR_BUSY) {
 		io->state = OUTCOME_REFUSED;
@@ -227,28 +177,33 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *
 		io->promised_s = c->wait_s + c->time_s;
 		io->promised_upper_s = c->wait_upper_s + c->upper_s;
 	}
-	io->node = b->now;
-	if (verdict != SCHED_REJECTED && b->node) {
-		b->node[job] = b->now;
-		note_load(b, job, 1);
-	}
+	io->node = b->seat[job].node;
 	io->promised = verdict == SCHED_PROMISED;
 	io->by_chance = verdict == SCHED_CHANCE;
 	io->state = OUTCOME_REJECTED;
 	return 0;
 }
 
+/* When others think that a job ends which starts now: by its bound. */
+static int64_t expected_end_ns(int64_t now_ns, const struct candidate *c)
+{
+	double s = isnan(c->upper_s) ? c->time_s : c->upper_s;
+
+	return s >= 0.0 && s < 1e9 ? now_ns + (int64_t)(1e9 * s) : SCHED_NEVER;
+}
+
 static bool brain_next(void *self, int64_t now_ns, struct brain_start *out)
 {
 	struct brain *b = self;
+	struct daemons_seat seat;
 	const struct candidate *c;
 	uint64_t id;
 
-	if (!sched_next(b->sched[b->now], now_ns, &id, b->decision))
+	if (!daemons_next(b->daemons, now_ns, &id, b->decision, &seat))
 		return false;
 	c = &b->decision->candidate[b->decision->chosen >= 0 ? b->decision->chosen : 0];
 	*out = (struct brain_start){ .job = (size_t)(id - 1),
-				     .node = b->now,
+				     .node = seat.node,
 				     .batch = c->decision,
 				     .epochs = c->epochs,
 				     .run_s = c->time_s,
@@ -256,6 +211,8 @@ static bool brain_next(void *self, int64_t now_ns, struct brain_start *out)
 				     .predicted_accuracy = c->accuracy };
 	b->decided[out->job] =
 		(struct decided){ .model_s = c->model_s, .guard_s = c->guard_s, .upper_s = c->upper_s };
+	daemons_started(b->daemons, now_ns, seat, id, cpus_of(b, out->job), expected_end_ns(now_ns, c),
+			&b->failed);
 	return true;
 }
 
@@ -264,22 +221,17 @@ static bool brain_dropped(void *self, int64_t now_ns, size_t *out_job)
 	struct brain *b = self;
 	uint64_t id;
 
-	if (!sched_hopeless(b->sched[b->now], &id))
+	if (!daemons_hopeless(b->daemons, &id))
 		return false;
 	*out_job = (size_t)(id - 1);
 	return !leave(b, now_ns, *out_job, NULL);
 }
 
-/* Only the node of the last event can have changed. */
 static int64_t brain_stops_ns(void *self, size_t *out_job)
 {
-	struct brain *b = self;
 	uint64_t id = 1;
-	int64_t at_ns = sched_overtime_ns(b->sched[b->now], &id);
+	int64_t at_ns = daemons_overtime_ns(((struct brain *)self)->daemons, &id);
 
-	tournament_set(&b->overtime, b->now, at_ns);
-	if (tournament_first(&b->overtime) != b->now)
-		at_ns = sched_overtime_ns(b->sched[tournament_first(&b->overtime)], &id);
 	*out_job = (size_t)(id - 1);
 	return at_ns;
 }
@@ -294,7 +246,7 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 	struct brain *b = self;
 	const struct trace_job *j = &b->p->trace->job[job];
 	const struct job_values *values = b->kinds.has_values ? &b->kinds.kind[j->kind].values : NULL;
-	struct sched *s = b->sched[node_of(b, job)];
+	struct sched *s = daemons_sched(b->daemons, b->seat[job]);
 	const struct sched_observation seen = {
 		.type = j->type,
 		.family = sched_family(s, 0, values, b->p->trace->kind[j->kind].cpus),
@@ -307,6 +259,11 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 	};
 	int status = leave(b, now_ns, job, err);
 
+	if (!status && b->failed.code) {
+		if (err)
+			*err = b->failed;
+		return -(int)b->failed.code;
+	}
 	if (!status && !failed)
 		sched_observe(s, &seen);
 	return status;
@@ -314,12 +271,7 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 
 static size_t brain_waiting(void *self)
 {
-	struct brain *b = self;
-	size_t queued = sched_queued(b->sched[b->now]);
-
-	b->n_queued = b->n_queued - b->queued[b->now] + queued;
-	b->queued[b->now] = queued;
-	return b->n_queued;
+	return daemons_queued(((struct brain *)self)->daemons);
 }
 
 const struct brain_ops brain_sched = {

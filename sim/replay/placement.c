@@ -19,11 +19,11 @@ void placement_change(struct placement *p, uint32_t node, int64_t cpus)
 /* Those found step aside until all are. */
 uint32_t placement_least(struct placement *p, uint32_t *out, uint32_t most)
 {
-	int64_t was[PLACEMENT_TRIES];
+	int64_t was[PLACEMENT_MOST];
 	uint32_t n = 0;
 
 	most = most < p->load.n ? most : p->load.n;
-	most = most < PLACEMENT_TRIES ? most : PLACEMENT_TRIES;
+	most = most < PLACEMENT_MOST ? most : PLACEMENT_MOST;
 	for (; n < most; n++) {
 		out[n] = tournament_first(&p->load);
 		was[n] = tournament_least(&p->load);

@@ -5,7 +5,7 @@
 
 #include "common/tournament.h"
 
-#define PLACEMENT_TRIES 4 /* nodes that are asked for a promise; a fifth hardly ever gives one */
+#define PLACEMENT_MOST 16 /* nodes that may be asked for */
 
 struct placement {
 	struct tournament load; /* by node */

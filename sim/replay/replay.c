@@ -191,11 +191,12 @@ int replay_run(const struct replay_params *p, struct replay_result *out, struct 
 	if (!r.outcome)
 		return err_nomem(err, "%zu outcomes", r.n);
 	status = world_nodes_new(p->world, p->fold, &x.nodes, err);
-	if (!status && world_nodes_count(x.nodes) > 1 && !x.ops->places)
+	if (!status && (world_nodes_count(x.nodes) > 1 || p->settings.daemons > 1) && !x.ops->places)
 		status = err_fail(err, ERR_ARG,
 				  "policy %s decides for one machine that all jobs share, and the cluster "
-				  "has %u nodes on which jobs are placed",
-				  p->policy->name, world_nodes_count(x.nodes));
+				  "has %u nodes on which jobs are placed, and %u daemons",
+				  p->policy->name, world_nodes_count(x.nodes),
+				  p->settings.daemons > 1 ? p->settings.daemons : 1);
 	if (!status)
 		status = x.ops->make(p, x.nodes, &x.brain, err);
 	if (!status)

@@ -38,11 +38,18 @@ struct outcome {
 	double decision_s;
 };
 
+/* How several daemons share a cluster: daemons.h. */
+enum daemons_share { DAEMONS_PARTS, DAEMONS_ASKED, DAEMONS_SHARED, DAEMONS_SHARES };
+extern const char *const daemons_share_name[DAEMONS_SHARES + 1]; /* "parts", "asked", "shared"; NULL */
+#define DAEMONS_MOST 64
+
 struct replay_settings {            /* how policies decide; the same in all runs of a comparison */
 	double confidence;          /* of jobs that do not give one */
 	bool adapt;                 /* bounds follow what happens (core/adapt.h) */
 	double hysteresis, explore, window_s; /* as in core/sched.h */
 	size_t max_live;            /* jobs queued and running; more are refused; 0: 65,536 */
+	uint32_t daemons;           /* that share the cluster, and how; 0: one */
+	enum daemons_share share;
 };
 
 struct replay_params {

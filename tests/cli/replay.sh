@@ -167,6 +167,19 @@ expect 2 "slots that the nodes cannot share" replay $trace --policy fixed:128 --
 	--cluster cores=8,slots=9,nodes=4,place=promise
 says err "9 slots on 4 nodes" "slots that the nodes cannot share: the reason"
 
+expect 0 "daemons share a cluster" replay $trace --policy fixed:128 $nodes --daemons 2:shared
+says out "on 4 nodes (promise), 2 daemons (shared)" "daemons are named"
+expect 0 "daemons with parts, as JSON" replay $trace --policy fixed:128 $nodes --daemons 4 --json
+json "$dir/out" "JSON: daemons" "d['daemons'] == 4 and d['share'] == 'parts'"
+expect 2 "more daemons than nodes" replay $trace --policy fixed:128 $nodes --daemons 5
+says err "5 daemons on 4 nodes" "more daemons than nodes: the reason"
+expect 0 "they may share one machine" replay $trace --policy fixed:128 $fluid --daemons 5:shared
+for bad in 0 65 2.5 x 2: 2:share ""; do
+	expect 2 "--daemons '$bad'" replay $trace --policy fixed:128 $nodes --daemons "$bad"
+	says err "daemons" "--daemons '$bad': the option is named"
+done
+expect 2 "an oracle has no daemons" replay $trace --policy greedy-oracle $fluid --daemons 2:shared
+
 # ---- Ctrl-C ----
 "$postrider" replay gen:poisson,jobs=3000000,gap=0.01 --policy fixed:128 $fluid -o "$dir/stopped" >"$dir/out" 2>"$dir/err" &
 pid=$!

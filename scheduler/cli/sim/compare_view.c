@@ -250,6 +250,9 @@ static void print_source(const struct compare_result *r, const struct compare_pa
 	strbuf_printf(out, "world %s on %g cores with %u slots", world_name(r->world[0]), m->cores, m->slots);
 	if (m->place != PLACE_SPREAD)
 		strbuf_printf(out, " on %u nodes (%s)", m->nodes, cluster_place_name[m->place]);
+	if (p->settings.daemons > 1)
+		strbuf_printf(out, ", %u daemons (%s)", p->settings.daemons,
+			      daemons_share_name[p->settings.share]);
 	strbuf_printf(out, "; seed %llu", (unsigned long long)p->seed);
 	if (r->replications > 1)
 		strbuf_printf(out, ", %zu replications, %g %% intervals", r->replications, 100.0 * p->level);

@@ -24,6 +24,11 @@ size_t sim_options_list(struct sim_options *o, struct cli_option *out)
 		  "the machine: cores=16,slots=32 or a file (default: the one of the world's file);\n"
 		  "a cluster with jobs that stay on one node: cores=800,nodes=100,place=promise",
 		  &o->cluster },
+		{ 0, "daemons", CLI_TEXT, "N[:HOW]",
+		  "so many daemons share the cluster: parts (each has its own nodes, the default),\n"
+		  "asked (a job that is not promised asks the others, too) or shared (all use all\n"
+		  "nodes)",
+		  &o->daemons },
 		{ 0, "from-history", CLI_TEXT, "PATH",
 		  "take the jobs from a daemon's database or state folder, instead of TRACE", &o->history },
 		{ 0, "map", CLI_TEXT, "FILE", "how fields of the Standard Workload Format become jobs (JSON)",

@@ -9,7 +9,7 @@
 #include "sim/compare/record.h"
 #include "sim/compare/sweep.h"
 
-#define SIM_OPTIONS 32 /* options of both verbs, and room for a verb's own */
+#define SIM_OPTIONS 40 /* options of both verbs, and room for a verb's own */
 #define SIM_PROGRAM postrider_program
 
 struct sim_options {
@@ -17,7 +17,7 @@ struct sim_options {
 	/* baseline NULL: courier, or the first policy where it is not among them */
 	const char *policies, *baseline;
 	uint64_t replications;
-	const char *history, *schema, *model, *cluster;
+	const char *history, *schema, *model, *cluster, *daemons;
 	const char *noise, *hysteresis, *explore; /* shares: "0.05" or "5%" */
 	const char *sweep, *capacity, *of, *by;
 	uint64_t from, to;        /* 0: not given */

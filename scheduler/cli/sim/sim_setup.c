@@ -45,6 +45,34 @@ static int share_option(const char *name, const char *text, double most, double 
 			text_printable(text, shown, sizeof shown), most);
 }
 
+/* "4", "4:shared" */
+static int read_daemons(const char *text, struct replay_settings *s, struct err *err)
+{
+	size_t len = text ? strcspn(text, ":") : 0;
+	char number[16], shown[64], hint[TEXT_HINT];
+	double n;
+
+	if (!text)
+		return 0;
+	snprintf(number, sizeof number, "%.*s", len < sizeof number ? (int)len : 0, text);
+	if (!text_number(number, &n) || !(n >= 1.0 && n <= DAEMONS_MOST && n == floor(n)))
+		return err_fail(err, ERR_ARG,
+				"--daemons: '%s' does not begin with a whole number from 1 to %d",
+				text_printable(text, shown, sizeof shown), DAEMONS_MOST);
+	s->daemons = (uint32_t)n;
+	if (!text[len])
+		return 0;
+	for (int k = 0; k < DAEMONS_SHARES; k++) {
+		if (!strcmp(text + len + 1, daemons_share_name[k])) {
+			s->share = (enum daemons_share)k;
+			return 0;
+		}
+	}
+	return err_fail(err, ERR_ARG, "--daemons: '%s' is no way to share%s; there are parts, asked, shared",
+			text_printable(text + len + 1, shown, sizeof shown),
+			text_hint(text + len + 1, daemons_share_name, hint));
+}
+
 /* ---- what-ifs ---- */
 
 static int read_capacity(struct sim_setup *s, const struct sim_options *o, struct err *err)
@@ -311,6 +339,8 @@ int sim_setup_open(struct sim_setup *s, const struct cli *c, const struct sim_op
 		rc = share_option("hysteresis", o->hysteresis, MAX_HYSTERESIS, &p->settings.hysteresis, err);
 	if (!rc)
 		rc = share_option("explore", o->explore, 1.0, &p->settings.explore, err);
+	if (!rc)
+		rc = read_daemons(o->daemons, &p->settings, err);
 	if (!rc)
 		rc = read_what_ifs(s, o, err);
 	if (!rc)
