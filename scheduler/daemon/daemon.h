@@ -93,7 +93,7 @@ struct daemon {
 	bool delay_told;                /* the log says that jobs cannot be started */
 	bool leaving;                   /* a signal said so: no more connections are accepted */
 	struct loader *loader;          /* a reload under way; NULL: none */
-	struct loader *loader_rest;     /* one that is over, and what it leaves to be freed */
+	struct loader *loader_rest;     /* those that are over, and what they leave to be freed */
 	bool reload_again;              /* asked for meanwhile: the files may have changed again */
 	struct asked *asked_first, *asked_last; size_t n_asked; /* questions that wait for the disk */
 	struct daemon_events event;     /* of daemon.c */

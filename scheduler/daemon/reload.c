@@ -31,6 +31,7 @@ struct loader {
 	struct worker worker;
 	int done_fd; /* readable when the thread has finished */
 	struct event *done, *step, *rest;
+	struct loader *next_rest; /* the reload before it whose rest is not freed yet */
 	struct rebound rebound;
 	struct job_cursor next; /* the job that is rebound next */
 	/* the thread's until then */
@@ -245,7 +246,11 @@ static void on_rest(evutil_socket_t fd, short what, void *arg)
 	if (r->n) {
 		event_add(l->rest, &(struct timeval){ 0 });
 	} else {
-		d->loader_rest = NULL;
+		struct loader **at = &d->loader_rest;
+
+		while (*at != l)
+			at = &(*at)->next_rest;
+		*at = l->next_rest;
 		loader_free(l);
 	}
 	daemon_span_end(d, span);
@@ -271,8 +276,7 @@ static void finish(struct loader *l, int rc)
 	if (l->answer)
 		ops_reload_done(l->answer, rc ? &l->err : NULL);
 	d->loader = NULL;
-	if (d->loader_rest)
-		loader_free(d->loader_rest);
+	l->next_rest = d->loader_rest;
 	d->loader_rest = l;
 	event_add(l->rest, &(struct timeval){ 0 });
 	if (d->reload_again && daemon_reload(d, NULL, NULL, &err))
@@ -354,9 +358,12 @@ void daemon_reload_abandon(struct daemon *d)
 {
 	static const struct err leaving = { .code = ERR_BUSY, .text = "the daemon is leaving" };
 
-	if (d->loader_rest)
-		loader_free(d->loader_rest);
-	d->loader_rest = NULL;
+	while (d->loader_rest) {
+		struct loader *l = d->loader_rest;
+
+		d->loader_rest = l->next_rest;
+		loader_free(l);
+	}
 	if (!d->loader)
 		return;
 	worker_join(&d->loader->worker);
