@@ -413,22 +413,34 @@ static size_t own_latest(const struct adapt *a, const struct track *t, uint32_t 
 	return n_own;
 }
 
+/* Has the user a score in the window? Asked of others' scores only: where all are his own, the newest is. */
+static bool has_own(const struct adapt *a, const struct track *t, uint32_t user)
+{
+	size_t n = in_window(a, t);
+
+	for (size_t i = 0; i < n; i++)
+		if (t->user[(t->n - 1 - i) % a->window] == user)
+			return true;
+	return false;
+}
+
 static double bias_of(double parent, const struct adapt *a, const struct track *t, uint32_t user)
 {
-	double own = spread_of(a, t), spread = isnan(own) ? spread_of(a, &a->pool) : own, limit, bias;
+	double own = spread_of(a, t), spread = isnan(own) ? spread_of(a, &a->pool) : own;
 	double latest[ADAPT_MAX_RECENT];
 	size_t n;
 
 	if (!t->n)
 		return parent;
-	bias = drawn_to(parent, a, t->median, t->n < a->recent ? (size_t)t->n : t->n_latest, spread,
-			t->mixed);
+	/* Who has none to compare with takes the spread to be the model's at least: one who repeats a lie makes the
+	 * scores of all look closer together than they are. */
+	if (!isnan(a->spread) && spread < a->spread && !has_own(a, t, user))
+		spread = a->spread;
 	if (trusted(t, user))
-		return bias;
-	limit = ADAPT_OTHERS * spread_known(a);
-	bias = clamp(bias, parent - limit, parent + limit);
+		return drawn_to(parent, a, t->median, t->n < a->recent ? (size_t)t->n : t->n_latest, spread,
+				t->mixed);
 	n = own_latest(a, t, user, latest);
-	return n ? drawn_to(bias, a, stats_median(latest, n), n, spread_known(a), false) : bias;
+	return n ? drawn_to(parent, a, stats_median(latest, n), n, spread_known(a), false) : parent;
 }
 
 static double log_bias(const struct adapt *a, const struct track *t, uint32_t user)
@@ -556,7 +568,7 @@ static double quantile(const struct adapt *a, const struct track *t, uint32_t us
 {
 	const struct level *v = level_find(a, t == &a->pool ? -1 : t->type, user);
 	double raise = v ? v->raise[percent_of(confidence)] : 0.0, room[ADAPT_MAX_RECENT];
-	double limit = ADAPT_OTHERS_QUANTILE * spread_known(a), weight, all;
+	double limit = trusted(t, user) ? ADAPT_OTHERS * spread_known(a) : 0.0, weight, all;
 	size_t n = in_window(a, t);
 	const double *own;
 	size_t n_own = own_sorted(a, t, user, room, &own);

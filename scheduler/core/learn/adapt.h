@@ -21,10 +21,11 @@
  * test_adapt_hostile.c: a fifth of all observations is hostile):
  *   - The scores behind a bias are the latest of every user, as many of each as his share of the window. A
  *     burst counts no more than that.
- *   - Where two other users or fewer have half of those scores, what they say moves the bias by
- *     ADAPT_OTHERS of the model's spread at most, and the user's own scores count on top.
+ *   - Where two other users or fewer have half of those scores, what they say does not count: a newcomer
+ *     gets the bias of all types, or the model's own time, and the user's own scores count on top.
  *   - A quantile comes from the user's own scores, as far as there are enough. What all users together say
- *     moves the model's quantile by ADAPT_OTHERS_QUANTILE of the spread at most.
+ *     moves the model's quantile by ADAPT_OTHERS of the spread at most, and not at all where it could be the
+ *     word of two.
  *   - Levels are kept by user: a broken promise widens the bounds of the user to whom it was made.
  * With a single user none of this makes a difference.
  *
@@ -44,8 +45,7 @@
 #define ADAPT_MAX_TYPES 4096
 #define ADAPT_MAX_WINDOW 10000
 #define ADAPT_MAX_RECENT 1000
-#define ADAPT_OTHERS 0.1         /* spreads */
-#define ADAPT_OTHERS_QUANTILE 0.1
+#define ADAPT_OTHERS 0.1          /* spreads */
 #define ADAPT_SPREAD 0.2          /* of log times, where the model has none */
 #define ADAPT_PLAUSIBLE 20.0      /* times the model's time, or a twentieth; more where it errs by more */
 #define ADAPT_PLAUSIBLE_SPREADS 8.0
