@@ -169,8 +169,8 @@ TEST_WITH(test_what_needs_a_restart_is_not_changed_by_a_reload, open_plain, clos
 	json_free(await(t, submit(t, ",\"type\":\"line\""), "done"));
 }
 
-/* Jobs are bound to the new model, and what they were is freed, a millisecond a turn, also when the next reload
- * comes at once. The exchange itself is one turn, and all there is to it is two passes over the jobs. */
+/* Jobs are bound to the new model, and what they were is freed, a millisecond a turn, also when the next
+ * reload comes at once. The exchange itself is one turn: two passes over the jobs. */
 TEST_WITH(test_a_reload_with_a_full_queue_does_not_hold_the_loop, open_wise, close_one)
 {
 	enum { JOBS = 20000, AT_ONCE = 100 };
@@ -191,6 +191,6 @@ TEST_WITH(test_a_reload_with_a_full_queue_does_not_hold_the_loop, open_wise, clo
 	busy_ms = stat_of(t, "loop.max_busy_ms");
 	printf("# reload with %d jobs: the loop was busy for %.1f ms at most (%.1f before)\n", JOBS, busy_ms,
 	       before_ms);
-	/* 3 on a quiet machine; where others use the same cache, a turn of a submit alone was seen to take 8. */
+	/* 3 on a quiet machine. Where others use the same cache, a submit alone was seen to take 8. */
 	assert_true(busy_ms < 20.0 || sanitized());
 }

@@ -432,8 +432,8 @@ static double bias_of(double parent, const struct adapt *a, const struct track *
 
 	if (!t->n)
 		return parent;
-	/* Who has none to compare with takes the spread to be the model's at least: one who repeats a lie makes the
-	 * scores of all look closer together than they are. */
+	/* Who has none to compare with takes the spread to be the model's at least: one who repeats a lie
+	 * makes the scores of all look closer together than they are. */
 	if (!isnan(a->spread) && spread < a->spread && !has_own(a, t, user))
 		spread = a->spread;
 	if (trusted(t, user))
