@@ -26,7 +26,7 @@ struct retention {
 	size_t n_ended; /* since the last look */
 	size_t jobs, observations; /* forgotten, and not yet in the log */
 	struct store_expired *item;
-	size_t n, cap;
+	size_t n;
 	char *folder; /* of the jobs' folders, for the thread */
 	atomic_bool leaving;
 };
@@ -85,6 +85,8 @@ static void forget_all(struct retention *r)
 	for (size_t i = 0; i < r->n; i++)
 		forget(r, &r->item[i]);
 	r->more = r->n >= STORE_MAX_EXPIRED;
+	free(r->item);
+	r->item = NULL;
 	r->n = 0;
 	r->busy = false;
 	r->ticket = daemon_ticket(r->d);
@@ -112,10 +114,12 @@ static void on_expired(void *owner, uint64_t token, const struct strbuf *text, c
 	bool folders = false;
 
 	(void)token;
+	free(r->item);
+	r->item = NULL;
 	r->n = err->code ? 0 : text->len / sizeof *r->item;
 	if (err->code && err->code != ERR_BUSY)
 		log_warn("cannot look for jobs to forget: %s", err->text);
-	if (r->n && mem_grow((void **)&r->item, &r->cap, r->n, sizeof *r->item))
+	if (r->n && !(r->item = mem_array(r->n, sizeof *r->item)))
 		r->n = 0; /* without memory: the next time */
 	if (!r->n || atomic_load(&r->leaving)) {
 		r->busy = r->more = false;

@@ -104,8 +104,12 @@ int db_open(const char *path, enum db_use use, sqlite3 **out, struct err *err)
 	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-	/* No memory-mapped reading: an I/O error would arrive as a signal. */
-	rc = db_exec(db, "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0", "set up", err);
+	/* No memory-mapped reading: an I/O error would arrive as a signal. The cache of a reader is small: it
+	 * walks through indexes, which the kernel holds as well. */
+	rc = db_exec(db,
+		     use == DB_WRITE ? "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0; PRAGMA cache_size=-2048"
+				     : "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0; PRAGMA cache_size=-512",
+		     "set up", err);
 	if (rc) {
 		sqlite3_close(db);
 		return rc;

@@ -335,7 +335,7 @@ static int set_up_writing(sqlite3 *db, const char *path, enum store_durability d
 		return rc;
 	/* Two MB of cache hold the ends of all trees, which is where rows go; with 16 MB the daemon's memory
 	 * grew by as much over its first thousands of jobs. */
-	return db_exec(db, "PRAGMA journal_size_limit=67108864; PRAGMA cache_size=-2048", "set up", err);
+	return db_exec(db, "PRAGMA journal_size_limit=67108864", "set up", err);
 }
 
 /* Files that give free pages back. An old one is written anew for that, once; a large one is left as it is,

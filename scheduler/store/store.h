@@ -124,7 +124,7 @@ struct store_filter { /* of STORE_LIST; NULL: the newest 100 */
 	struct store_keep keep;
 	int64_t now_ns;
 };
-#define STORE_MAX_EXPIRED 500 /* jobs, and observations, of an answer: there may be more */
+#define STORE_MAX_EXPIRED 125 /* jobs, and observations, of an answer: there may be more */
 struct store_expired {       /* what is not to be kept */
 	uint64_t job;
 	bool observation;    /* of the job, and not the job itself */

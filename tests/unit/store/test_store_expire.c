@@ -225,7 +225,8 @@ TEST(test_the_file_shrinks_when_jobs_are_forgotten)
 		add_large(s, 1, 400);
 		before = number(dir, "PRAGMA page_count");
 		keep.rejected = 5;
-		assert_true(strlen(expired(s, keep)) > 0);
+		for (int parts = 0; *expired(s, keep); parts++) /* 395, in answers of 125 */
+			assert_true(parts < 4);
 		for (give_up = now_s() + 10; (after = number(dir, "PRAGMA page_count")) > before / 4;) {
 			if (now_s() > give_up)
 				fail_msg("%lld pages of %lld are left", (long long)after, (long long)before);
