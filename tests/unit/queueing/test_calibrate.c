@@ -7,6 +7,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "queueing/calibrate.h"
+#include "queueing/calibrate_internal.h"
 #include "tests/support/test.h"
 
 #define ROWS 480
@@ -397,6 +398,81 @@ TEST(test_parameters_of_noisy_times_are_found_within_their_errors)
 	assert_true(m.sd > 0.017 && m.sd < 0.023 && m.r2 > 0.99 && m.mape < 0.02);
 	assert_int_equal(m.n_rows, n);
 	assert_int_equal(m.n_free, 8);
+}
+
+TEST(test_no_more_cpus_than_records_share_a_batch)
+{
+	struct calibrated m = { .value = { 0, 2e-4, 1, 0, 0, 23, INFINITY } };
+	struct calibrate_job eight = { .iterations = 37, .batch = 2, .cpus = 8, .processes = 8 }, two = eight;
+
+	two.cpus = 2;
+	assert_true(fabs(calibrate_time_s(&m, &eight) - 37 * 2e-4) < 1e-12);
+	assert_true(calibrate_time_s(&m, &two) == calibrate_time_s(&m, &eight));
+}
+
+/* A table that counts fewer processes than the job has cpus: the job alone crowds two cores. */
+TEST(test_a_job_s_own_cpus_crowd_the_cores)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	struct calibrated of = { .value = { 2e-4, 5e-5, 0.9, 0, 0, 9, 2 }, .n_categories = 1 }, m;
+	size_t n = two_cores(&of, 120, 0.0, 21, job, time_s);
+
+	for (size_t i = 0; i < n; i++) {
+		job[i].cpus = 1 << i % 4;
+		job[i].processes = 1;
+		time_s[i] = calibrate_time_s(&of, &job[i]);
+	}
+	m = fit(job, time_s, n, 1, 2);
+	for (size_t i = 0; i < n; i++)
+		assert_true(fabs(log(calibrate_time_s(&m, &job[i]) / time_s[i])) < 0.01);
+}
+
+/* A single run of a category may be an accident. */
+TEST(test_one_row_makes_no_category)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	struct calibrated of = truth, m;
+	size_t n;
+
+	of.n_categories = 0;
+	n = world(&of, 1, 0.02, 4, job, time_s);
+	for (size_t i = 0; i < n; i++)
+		job[i].category[0] = i == 17;
+	time_s[17] *= 3.0;
+	m = fit(job, time_s, n, 1, 0);
+	for (int f = 0; f < CALIBRATE_FACTORS; f++)
+		assert_true(m.factor_log[f][0] == 0.0 && isnan(m.factor_se[f][0]));
+}
+
+/* The exponent is found as its logit; its error is told on its own scale. */
+TEST(test_the_exponent_s_error_is_what_it_varies_by)
+{
+	enum { SEEDS = 10 };
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	double sum = 0.0, squares = 0.0, se = 0.0, sd;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct calibrated m = fit(job, time_s, world(&truth, 1, 0.02, seed, job, time_s), 1, 0);
+		double a = m.value[CALIBRATE_EXPONENT];
+
+		sum += a / SEEDS;
+		squares += a * a / SEEDS;
+		se += m.se[CALIBRATE_EXPONENT] / SEEDS;
+	}
+	sd = sqrt((squares - sum * sum) * SEEDS / (SEEDS - 1));
+	printf("the exponent varies by %.3g, its error is %.3g\n", sd, se);
+	/* The sd of ten has a relative error of 24 %; on the scale of the logit it would be 7 times that. */
+	assert_true(se > 0.4 * sd && se < 2.5 * sd);
+}
+
+TEST(test_akaike_s_criterion_is_corrected_for_few_rows)
+{
+	/* 20 rows, three parameters and the spread: 20 ln(5/20) + 2 4 + 2 4 5 / 15 */
+	assert_true(fabs(calibrate_aicc(20, 3, 5.0) - (20.0 * log(0.25) + 8.0 + 40.0 / 15.0)) < 1e-12);
+	assert_true(isinf(calibrate_aicc(5, 3, 5.0)));
 }
 
 TEST(test_predictions_are_within_the_noise)
