@@ -269,41 +269,42 @@ void calibrate_covariance(const struct problem *pr, const struct solution *s, do
 
 int calibrate_descend(const struct problem *pr, struct solution *s, size_t max_iterations, struct err *err)
 {
-	struct normal here, there;
+	struct normal room[2], *here = &room[0], *there = &room[1]; /* large: swapped, not copied */
 	size_t free_at[MAX_U], n = calibrate_free(s, free_at), small = 0;
 	double damping = 1e-3, step[MAX_U], covariance[MAX_U][MAX_U];
 	int rc = err_if_stopped(pr->p->stop, err);
 
 	if (rc)
 		return rc;
-	sum_up(pr, s, free_at, n, &here);
+	sum_up(pr, s, free_at, n, here);
 	for (size_t i = 0; i < max_iterations && small < 2 && damping < 1e12; i++) {
 		struct solution try = *s;
 		double gain;
 
-		if (!step_of(&here, n, damping, step)) {
+		if (!step_of(here, n, damping, step)) {
 			damping *= 10.0;
 			continue;
 		}
 		for (size_t a = 0; a < n; a++)
 			try.u[free_at[a]] += calibrate_clamp(step[a], -MAX_STEP, MAX_STEP);
-		sum_up(pr, &try, free_at, n, &there);
-		gain = here.rss - there.rss;
+		sum_up(pr, &try, free_at, n, there);
+		gain = here->rss - there->rss;
 		if (!(gain >= 0.0)) { /* also a NaN */
 			damping *= 5.0;
 			continue;
 		}
-		small = gain <= SMALL_GAIN * here.rss ? small + 1 : 0;
+		small = gain <= SMALL_GAIN * here->rss ? small + 1 : 0;
 		damping = fmax(damping / 5.0, 1e-12);
 		*s = try;
 		here = there;
+		there = here == room ? &room[1] : room;
 	}
-	invert(&here, n, covariance);
+	invert(here, n, covariance);
 	memset(s->variance, 0, sizeof s->variance);
 	for (size_t a = 0; a < n; a++)
 		s->variance[free_at[a]] = covariance[a][a];
 	s->n_free = n;
-	s->rss = here.rss;
+	s->rss = here->rss;
 	s->aicc = calibrate_aicc(pr->n, n, s->rss);
 	s->fitted = true;
 	return 0;
