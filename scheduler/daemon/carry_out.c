@@ -17,6 +17,8 @@
 #include "scheduler/daemon/retention.h"
 
 #define TURN_US 1000.0 /* of starts in one turn of the loop, because others want to be served, too */
+/* A bound that the run time exceeds once in ten times, and a start as seldom: both together are rarer. */
+#define LAG_PERCENT 90.0
 #define FIRST_LAG_S 0.005 /* a few waits for a disk, while few starts are known */
 #define MAX_NEXT 4 /* events that the actions of one event lead to */
 
@@ -654,7 +656,7 @@ void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o
 
 double carry_lag_s(const struct daemon *d)
 {
-	return cluster_known(d) ? cluster_lag_s(d) : start_lag_most_s(&d->lag, FIRST_LAG_S);
+	return cluster_known(d) ? cluster_lag_s(d) : start_lag_most_s(&d->lag, LAG_PERCENT, FIRST_LAG_S);
 }
 
 void carry_lag(struct daemon *d)

@@ -14,6 +14,7 @@
 
 #define S_NS INT64_C(1000000000)
 #define FIRST_LAG_S 1.0 /* while few are known */
+#define LAG_PERCENT 95.0
 
 struct cluster_view {
 	char engine[JOB_TYPE_MAX_NAME + 1];
@@ -49,7 +50,7 @@ static int64_t offset_ns(const struct daemon *d)
 
 double cluster_lag_s(const struct daemon *d)
 {
-	return start_lag_most_s(&d->cluster->lag, FIRST_LAG_S);
+	return start_lag_most_s(&d->cluster->lag, LAG_PERCENT, FIRST_LAG_S);
 }
 
 void cluster_began(struct daemon *d, double lag_s)

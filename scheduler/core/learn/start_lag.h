@@ -6,7 +6,6 @@
 #include <stddef.h>
 
 #define START_LAG_LATEST 64 /* starts that count */
-#define START_LAG_SHARE 95.0 /* percent of them that take at most what is said */
 
 struct start_lag { /* all zero: nothing is known */
 	double lag_s[START_LAG_LATEST];
@@ -14,7 +13,8 @@ struct start_lag { /* all zero: nothing is known */
 };
 
 void start_lag_add(struct start_lag *l, double lag_s); /* one that is not a number, or below 0, is left out */
-/* What most starts take. `guess_s` counts as one of them while they are too few to leave out the slowest. */
-double start_lag_most_s(const struct start_lag *l, double guess_s);
+/* What so many percent of the starts take at most. `guess_s` counts as one of them while they are too few to
+ * leave out the slowest. */
+double start_lag_most_s(const struct start_lag *l, double percent, double guess_s);
 
 #endif

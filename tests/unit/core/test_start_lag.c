@@ -8,14 +8,14 @@ TEST(test_a_guess_stands_in_for_the_slowest_while_few_are_known)
 {
 	struct start_lag l = { 0 };
 
-	assert_true(start_lag_most_s(&l, 0.5) == 0.5);
+	assert_true(start_lag_most_s(&l, 95.0, 0.5) == 0.5);
 	for (int i = 0; i < 19; i++)
 		start_lag_add(&l, 0.01);
-	assert_true(start_lag_most_s(&l, 0.5) == 0.01); /* one of 20 may be slower */
+	assert_true(start_lag_most_s(&l, 95.0, 0.5) == 0.01); /* one of 20 may be slower */
 	start_lag_add(&l, 0.02);
-	assert_true(start_lag_most_s(&l, 0.5) == 0.01);
+	assert_true(start_lag_most_s(&l, 95.0, 0.5) == 0.01);
 	start_lag_add(&l, 0.02);
-	assert_true(start_lag_most_s(&l, 0.5) == 0.02);
+	assert_true(start_lag_most_s(&l, 95.0, 0.5) == 0.02);
 }
 
 TEST(test_few_slow_starts_count_at_once)
@@ -23,9 +23,9 @@ TEST(test_few_slow_starts_count_at_once)
 	struct start_lag l = { 0 };
 
 	start_lag_add(&l, 0.03);
-	assert_true(start_lag_most_s(&l, 0.005) == 0.03);
+	assert_true(start_lag_most_s(&l, 95.0, 0.005) == 0.03);
 	start_lag_add(&l, 0.001);
-	assert_true(start_lag_most_s(&l, 0.005) == 0.03);
+	assert_true(start_lag_most_s(&l, 95.0, 0.005) == 0.03);
 }
 
 TEST(test_only_the_latest_count)
@@ -36,8 +36,9 @@ TEST(test_only_the_latest_count)
 		start_lag_add(&l, 9.0);
 	for (int i = 0; i < START_LAG_LATEST; i++)
 		start_lag_add(&l, 0.001 * (i + 1));
-	assert_true(fabs(start_lag_most_s(&l, 0.5) - 0.061) <= 1e-12); /* the 61st of 64 */
+	assert_true(fabs(start_lag_most_s(&l, 95.0, 0.5) - 0.061) <= 1e-12); /* the 61st of 64 */
+	assert_true(fabs(start_lag_most_s(&l, 90.0, 0.5) - 0.058) <= 1e-12);
 	start_lag_add(&l, NAN);
 	start_lag_add(&l, -1.0);
-	assert_true(fabs(start_lag_most_s(&l, 0.5) - 0.061) <= 1e-12);
+	assert_true(fabs(start_lag_most_s(&l, 95.0, 0.5) - 0.061) <= 1e-12);
 }
