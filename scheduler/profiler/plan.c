@@ -152,15 +152,20 @@ static int number_replications(struct profile_plan *p, struct err *err)
 	return 0;
 }
 
-/* Do jobs of these two load the machine in different ways: by their cpus, or as other programs would? */
+/* Do jobs of these two load the machine in different ways: with other cpus, or, where all have as many, as
+ * other programs would? */
 static bool unlike(const struct profile_design *d, const struct profile_point *a,
 		   const struct profile_point *b)
 {
-	for (size_t f = 0; f < d->n_factors; f++)
-		if (a->level[f] != b->level[f] &&
-		    (!d->factor[f].number || !strcmp(d->factor[f].name, "cpus")))
-			return true;
-	return false;
+	const struct profile_factor *cpus = profile_factor_find(d, "cpus");
+	bool words = false;
+
+	for (size_t f = 0; f < d->n_factors; f++) {
+		if (&d->factor[f] == cpus)
+			return a->level[f] != b->level[f];
+		words |= !d->factor[f].number && a->level[f] != b->level[f];
+	}
+	return words;
 }
 
 /* Copies of one job say how it runs beside its like. Jobs of different types and widths share the cpus in
@@ -189,8 +194,7 @@ static int add_mixed(const struct profile_design *d, const struct profile_point 
 	return i == d->mixed ? 0
 			     : err_fail(err, ERR_ARG,
 					"mixed runs need njobs of 2 or more, and settings that differ in "
-					"cpus or in a "
-					"factor of words");
+					"their cpus, or in words where the cpus are fixed");
 }
 
 int profile_plan_make(const struct profile_design *d, struct profile_plan *out, struct err *err)

@@ -139,6 +139,15 @@ static bool is_usable(const struct measured_table *t, size_t i, int status)
 	return true;
 }
 
+/* `profile` has measured it beside jobs of another setting. Few settings have such a row: what happens to a
+ * job would depend on whether its setting does. */
+static bool is_mixed(const struct measured_table *t, size_t i, double cpus)
+{
+	double p = role_value(t, ROLE_PROCESSES, i), njobs = role_value(t, ROLE_NJOBS, i);
+
+	return csv_column(t->csv, "copy") >= 0 && fabs(p - cpus * njobs) > 1e-6; /* false: one is not known */
+}
+
 /* row[].setting is the index in the table for now. */
 static int take_rows(struct measured_table *t, struct err *err)
 {
@@ -149,7 +158,9 @@ static int take_rows(struct measured_table *t, struct err *err)
 		return nomem(t, err);
 	for (size_t i = 0; i < t->table->n_rows; i++) {
 		double cpus = t->table->column[t->axis[t->cpus_axis].column].number[i];
-		double others = is_usable(t, i, status) ? processes_of(t, i, cpus) - cpus : NAN;
+		double others = is_usable(t, i, status) && !is_mixed(t, i, cpus)
+					? processes_of(t, i, cpus) - cpus
+					: NAN;
 
 		if (!(others <= MOST_PROCESSES))
 			continue;

@@ -536,6 +536,40 @@ TEST(test_the_world_describes_itself)
 	world_free(w);
 }
 
+/* `profile` may have measured some settings beside jobs of another width, too. */
+TEST(test_mixed_rows_do_not_happen)
+{
+	char path[400], spec[500], *table;
+	struct world_params p = { .spec = spec, .given = &two_cores };
+	struct world *plain, *mixed;
+	struct strbuf more = { 0 };
+	struct by_hand h;
+	size_t len;
+
+	hand_init(&h);
+	hand_kind(&h, "lenet5", 2, "4", "12000");
+	p.trace = &h.trace;
+	assert_int_equal(io_read_file(RUNS, 1 << 22, &table, &len, NULL), 0);
+	strbuf_add(&more, table, len);
+	for (int i = 0; i < 3; i++) /* a job with 2 cpus beside one with 1: 3 processes */
+		strbuf_printf(&more,
+			      "lenet5,2,2,64,4,12000,%d,0.9,3,90,0,90,,6,%d,1,ok,2026-11-16T03:08:42Z\n",
+			      50 + i, i + 1);
+	snprintf(path, sizeof path, "%s", support_path(support_temp_dir(), "mixed.csv"));
+	assert_int_equal(io_write_file(path, more.text, more.len, NULL), 0);
+	snprintf(spec, sizeof spec, "measured:%s", path);
+	mixed = opened(&p);
+	plain = two_core_world(&h, 0);
+	for (size_t fold = 0; fold < 3; fold++)
+		for (uint64_t n = 1; n <= 2; n++)
+			assert_true(together(mixed, fold, plain_job(1, 0, 64.0, 0.7), n) ==
+				    together(plain, fold, plain_job(1, 0, 64.0, 0.7), n));
+	world_free(mixed);
+	world_free(plain);
+	strbuf_release(&more);
+	free(table);
+}
+
 /* ---- curves ---- */
 
 TEST(test_with_curves_fewer_epochs_are_known_too)
