@@ -6,7 +6,7 @@
 
 #include "predictors/automl/ini.h"
 #include "predictors/automl/prior.h"
-#include "predictors/automl/technique.h"
+#include "predictors/techniques/technique.h"
 
 #define CAMPAIGN_MAX_RUNS 1000
 #define CAMPAIGN_MAX_FOLDS 1000

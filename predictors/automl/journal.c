@@ -16,7 +16,7 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/text/text.h"
-#include "predictors/automl/models.h"
+#include "predictors/techniques/models.h"
 
 #define SYNC_EVERY_S 1.0 /* a power failure costs at most what was done since */
 

@@ -7,7 +7,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "predictors/automl/models.h"
+#include "predictors/techniques/models.h"
 #include "predictors/automl/plan.h"
 #include "predictors/automl/tune.h"
 

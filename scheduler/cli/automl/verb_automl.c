@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "common/io.h"
 #include "common/version.h"
-#include "predictors/automl/models.h"
+#include "predictors/techniques/models.h"
 #include "scheduler/cli/automl/automl.h"
 
 struct options {

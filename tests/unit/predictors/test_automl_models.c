@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/rng.h"
-#include "predictors/automl/models.h"
-#include "predictors/automl/technique.h"
+#include "predictors/techniques/models.h"
+#include "predictors/techniques/technique.h"
 #include "tests/support/test.h"
 #include "tests/support/worlds.h"
 

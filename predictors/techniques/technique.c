@@ -1,12 +1,12 @@
 /* The table of techniques. See technique.h. */
-#include "predictors/automl/technique.h"
+#include "predictors/techniques/technique.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/text/text.h"
-#include "predictors/automl/models.h"
+#include "predictors/techniques/models.h"
 #include "predictors/models/gp.h"
 #include "predictors/models/hybrid.h"
 #include "predictors/models/linear.h"

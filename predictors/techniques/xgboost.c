@@ -15,7 +15,7 @@
 
 #include "common/mem.h"
 #include "common/text/text.h"
-#include "predictors/automl/models.h"
+#include "predictors/techniques/models.h"
 #include "predictors/trees/boost.h"
 #include "predictors/trees/ensemble_model.h"
 

@@ -5,7 +5,7 @@
 
 #include "common/mem.h"
 #include "common/stats.h"
-#include "predictors/automl/models.h"
+#include "predictors/techniques/models.h"
 #include "predictors/data/features.h"
 
 const char *const models_no_yes[] = { "no", "yes", NULL };

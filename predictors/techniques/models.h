@@ -1,8 +1,8 @@
 /* The models that campaigns add to those of predictor.h. They follow the same table of functions, but they
  * are reached through technique.h alone: inputs are finite and prepared when they get here, so that none of
  * them has a rule for missing values. */
-#ifndef PREDICTORS_AUTOML_MODELS_H
-#define PREDICTORS_AUTOML_MODELS_H
+#ifndef PREDICTORS_TECHNIQUES_MODELS_H
+#define PREDICTORS_TECHNIQUES_MODELS_H
 
 #include "predictors/predictor.h"
 

@@ -1,7 +1,7 @@
 /* The techniques of a campaign, by the names of its configuration language, and what their hyper-parameters
  * mean as settings of a model. One table; a line of it is all that a new technique needs. */
-#ifndef PREDICTORS_AUTOML_TECHNIQUE_H
-#define PREDICTORS_AUTOML_TECHNIQUE_H
+#ifndef PREDICTORS_TECHNIQUES_TECHNIQUE_H
+#define PREDICTORS_TECHNIQUES_TECHNIQUE_H
 
 #include "predictors/automl/literal.h"
 #include "predictors/predictor.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "predictors/automl/models.h"
+#include "predictors/techniques/models.h"
 #include "predictors/data/features.h"
 
 #define CACHE_MB 64

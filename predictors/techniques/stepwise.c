@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "predictors/automl/models.h"
+#include "predictors/techniques/models.h"
 #include "predictors/models/lsq.h"
 
 struct steps {

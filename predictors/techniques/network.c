@@ -10,7 +10,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "predictors/automl/models.h"
+#include "predictors/techniques/models.h"
 #include "predictors/data/features.h"
 
 #define MAX_LAYERS 4
