@@ -8,6 +8,7 @@ tests of the layer. A change that no test notices "survives": a test is missing,
 tests/mutations/LAYER.txt holds the changes of one layer. Lines before the first FILE set up the layer:
 
   TESTS tests/unit/core/test_*.c tests/conform/test_policies.c     programs to run, as sources; wildcards allowed
+  PROGRAMS build/postriderd build/postrider-supervisor             what those of them that start programs need (all)
   BAR 95                                                           percent that must be killed
 
 Then a block for each change. `-` and `+` lines hold exact text, of whole lines or of parts of a line; the `-`
@@ -18,7 +19,8 @@ text must occur exactly once in the file. A block without `+` lines deletes its 
   - if (upper_s > slo_s)
   + if (upper_s >= slo_s)
 
-The copy lies in build/mutations/, so the tree itself is never touched and objects are reused.
+The copy lies in build/mutations/, so the tree itself is never touched and objects are reused. It is built with the flags of
+`make`, so that a compiler cache (CC="ccache gcc") has its objects already.
 """
 import argparse
 import glob
@@ -55,7 +57,7 @@ def read_layer(layer):
     path = os.path.join(ROOT, "tests", "mutations", layer + ".txt")
     if not os.path.exists(path):
         fail(f"there is no {os.path.relpath(path, ROOT)}")
-    tests, bar, found, current = [], 90.0, [], None
+    tests, started, bar, found, current = [], [], 90.0, [], None
     for number, line in enumerate(open(path, encoding="utf-8"), 1):
         line = line.rstrip("\n")
         where = f"{layer}.txt:{number}"
@@ -64,13 +66,15 @@ def read_layer(layer):
             continue
         if word == "TESTS" and current is None:
             tests += rest.split()
+        elif word == "PROGRAMS" and current is None:
+            started += rest.split()
         elif word == "BAR" and current is None:
             bar = float(rest)
         elif word == "FILE":
             current = Mutation(where, rest.strip())
             found.append(current)
         elif current is None:
-            fail(f"{where}: expected TESTS, BAR or FILE")
+            fail(f"{where}: expected TESTS, PROGRAMS, BAR or FILE")
         elif line.startswith("#"):
             if current.old:  # the next change of the same file
                 current = Mutation(where, current.path)
@@ -88,7 +92,7 @@ def read_layer(layer):
     for m in found:
         if not m.old:
             fail(f"{m.where}: no '-' line says what is changed")
-    return tests or [f"tests/unit/{layer}/test_*.c"], bar, found
+    return tests or [f"tests/unit/{layer}/test_*.c"], started or ["all"], bar, found
 
 
 def place_of(m, text):
@@ -108,7 +112,7 @@ def place_of(m, text):
 def stale(layer):
     """The changes of a layer whose text is not in the tree any more, each with its reason."""
     found = []
-    for m in read_layer(layer)[2]:
+    for m in read_layer(layer)[3]:
         try:
             with open(os.path.join(ROOT, m.path), encoding="utf-8") as file:
                 place_of(m, file.read())
@@ -153,7 +157,7 @@ def needs_programs(source):
 
 
 def build(targets, jobs):
-    command = ["make", f"-j{jobs}", "OPT=-O1 -g0"] + targets
+    command = ["make", f"-j{jobs}"] + targets
     compiler = os.environ.get("CC")
     if compiler:
         command.append("CC=" + compiler)
@@ -173,9 +177,9 @@ def run_test(program):
 
 
 def run_layer(layer, only, jobs):
-    patterns, bar, mutations = read_layer(layer)
+    patterns, started, bar, mutations = read_layer(layer)
     sources = sorted(set(s for p in patterns for s in glob.glob(p, root_dir=COPY)))
-    targets = {"build/plain/" + s[:-2]: ["all"] * needs_programs(s) for s in sources}
+    targets = {"build/plain/" + s[:-2]: started * needs_programs(s) for s in sources}
     programs = list(targets)
     for program in programs:
         targets[program].append(program)
@@ -247,7 +251,7 @@ def main():
                                      for p in glob.glob(os.path.join(ROOT, "tests/mutations/*.txt")))
     if options.list:
         for layer in layers:
-            for m in read_layer(layer)[2]:
+            for m in read_layer(layer)[3]:
                 print(f"{m.where}  {m.path}: {m.name()}")
         return 0
     if options.check:
