@@ -1,5 +1,5 @@
 /* Encoding: tables for training, one job for a decision. features_encode_job() and
- * features_outside() are on the decision path: no allocation, names resolved beforehand. */
+ * features_out_of_range() are on the decision path: no allocation, names resolved beforehand. */
 #include "predictors/data/features.h"
 
 #include <assert.h>
@@ -114,7 +114,7 @@ bool features_fill_constant(const struct features *f, size_t column, struct job_
 	return true;
 }
 
-int features_outside(const struct features *f, const double *x)
+int features_out_of_range(const struct features *f, const double *x)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		const struct feature *feature = &f->feature[i];

@@ -67,10 +67,10 @@ void features_encode_job(const struct features *f, const struct job_values *v, d
 
 /* The first feature whose x lies outside the training range, is missing where training had values, or is
  * there where training had none; -1: none. */
-int features_outside(const struct features *f, const double *x);
+int features_out_of_range(const struct features *f, const double *x);
 static inline bool features_extrapolated(const struct features *f, const double *x)
 {
-	return features_outside(f, x) >= 0;
+	return features_out_of_range(f, x) >= 0;
 }
 
 #endif

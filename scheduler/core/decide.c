@@ -170,7 +170,7 @@ static bool by_bounds(const struct decide_params *p)
  * takes the model at its word everywhere. */
 static void note_range(const struct decide_rows *r, const double *x, struct candidate *c)
 {
-	c->outside = features_outside(r->p->model->features, x);
+	c->outside = features_out_of_range(r->p->model->features, x);
 	c->extrapolated = c->outside >= 0;
 	c->outside_value = c->extrapolated ? x[c->outside] : NAN;
 	c->beyond = c->extrapolated && by_bounds(r->p) ? reach_beyond(r->p->model, x, !r->p->scene) : -1;
@@ -538,9 +538,9 @@ static void name_beyond(const struct decide_rows *r, struct decision *d)
 	reach_of(m, (size_t)at, &d->beyond_least, &d->beyond_most);
 }
 
-struct decide_outside decide_outside(const struct decision *d, const struct candidate *c)
+struct decide_out_of_range decide_out_of_range(const struct decision *d, const struct candidate *c)
 {
-	struct decide_outside o = { .value = NAN, .least = NAN, .most = NAN };
+	struct decide_out_of_range o = { .value = NAN, .least = NAN, .most = NAN };
 	const struct feature *f;
 
 	if (!d->model || !c->extrapolated)

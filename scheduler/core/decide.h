@@ -106,14 +106,14 @@ struct decision {
 };
 
 /* What is outside the training table in a candidate: a column, its value, and its range in the table. */
-struct decide_outside {
+struct decide_out_of_range {
 	const char *column;           /* borrowed; NULL: nothing is outside, or it is not known */
 	double value, least, most;    /* NaN: a category; value: not given; least: none there */
 	bool category;
 };
-struct decide_outside decide_outside(const struct decision *d, const struct candidate *c);
+struct decide_out_of_range decide_out_of_range(const struct decision *d, const struct candidate *c);
 /* "cpus 8 is outside 1 to 4 of the training table" */
-void decide_outside_text(const struct decide_outside *o, struct strbuf *out);
+void decide_out_of_range_text(const struct decide_out_of_range *o, struct strbuf *out);
 
 /* ---- what else runs ---- */
 

@@ -4,7 +4,7 @@
 
 #include "scheduler/core/decide.h"
 
-void decide_outside_text(const struct decide_outside *o, struct strbuf *out)
+void decide_out_of_range_text(const struct decide_out_of_range *o, struct strbuf *out)
 {
 	if (!o->column)
 		strbuf_puts(out, "outside the data the model was trained on");

@@ -36,7 +36,7 @@ struct station {
 	double next_s; /* when the first of the jobs is done; INFINITY: no job */
 };
 
-struct tally {
+struct counts {
 	double sum, batch[N_BATCHES];
 };
 
@@ -58,7 +58,7 @@ struct des {
 	size_t n_batches;
 	double began_s, batch_began_s;
 	uint64_t waits;
-	struct tally response, within, wait_within, residence[DES_MAX_STATIONS], pace;
+	struct counts response, within, wait_within, residence[DES_MAX_STATIONS], pace;
 };
 
 /* ---- chance ---- */
@@ -181,7 +181,7 @@ static void think(struct des *d, uint32_t who)
 	push(d, d->now_s + d->p->think_s * rng_exponential(&d->rng), who);
 }
 
-static void close_batch(struct des *d, struct tally *t, double count)
+static void close_batch(struct des *d, struct counts *t, double count)
 {
 	t->batch[d->n_batches] = count > 0.0 ? t->sum / count : 0.0;
 	t->sum = 0.0;
@@ -364,7 +364,7 @@ static void set_up(struct des *d, const struct des_params *p)
 	}
 }
 
-static struct des_mean mean_of(const struct tally *t)
+static struct des_mean mean_of(const struct counts *t)
 {
 	double mean = 0.0, squares = 0.0;
 

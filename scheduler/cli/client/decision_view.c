@@ -10,13 +10,13 @@
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
 
-static struct decide_outside read_outside(const struct json *v)
+static struct decide_out_of_range read_out_of_range(const struct json *v)
 {
-	return (struct decide_outside){ .column = json_string(json_get(v, "column"), NULL),
-					.category = json_bool(json_get(v, "category"), false),
-					.value = cli_json_number(v, "value"),
-					.least = cli_json_number(v, "least"),
-					.most = cli_json_number(v, "most") };
+	return (struct decide_out_of_range){ .column = json_string(json_get(v, "column"), NULL),
+					     .category = json_bool(json_get(v, "category"), false),
+					     .value = cli_json_number(v, "value"),
+					     .least = cli_json_number(v, "least"),
+					     .most = cli_json_number(v, "most") };
 }
 
 bool candidate_view_read(const struct json *v, struct candidate_view *out)
@@ -41,7 +41,7 @@ bool candidate_view_read(const struct json *v, struct candidate_view *out)
 		.behind = json_string(json_get(v, "behind"), NULL),
 		.feasible = json_bool(json_get(v, "feasible"), false),
 		.extrapolated = json_bool(json_get(v, "extrapolated"), false),
-		.outside = read_outside(json_get(v, "outside")),
+		.outside = read_out_of_range(json_get(v, "outside")),
 		.reasons = json_get(v, "reasons"),
 	};
 	return true;
@@ -198,11 +198,11 @@ static void why_dear(const struct candidate_view *k, struct strbuf *out)
 		strbuf_printf(out, ": it would cost them %s of accuracy", cli_number(k->cost, a));
 }
 
-void decision_outside(const struct candidate_view *k, struct strbuf *out)
+void decision_out_of_range(const struct candidate_view *k, struct strbuf *out)
 {
 	struct strbuf text = { 0 };
 
-	decide_outside_text(&k->outside, &text);
+	decide_out_of_range_text(&k->outside, &text);
 	strbuf_puts(out, cli_clean(strbuf_text(&text)));
 	strbuf_release(&text);
 }
@@ -215,7 +215,7 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 	else if (!strcmp(code, "no_bound"))
 		strbuf_printf(out, "too few past runs for a bound at %g %%", 100.0 * d->confidence);
 	else if (!strcmp(code, "extrapolated"))
-		decision_outside(k, out);
+		decision_out_of_range(k, out);
 	else if (!strcmp(code, "beyond_model"))
 		strbuf_puts(out, "too far outside the training table for a promise");
 	else if (!strcmp(code, "lower_accuracy"))

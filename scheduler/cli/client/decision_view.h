@@ -15,7 +15,7 @@ struct candidate_view { /* NaN: not known */
 		delays_s, headroom_s;
 	const char *breaks, *behind; /* jobs; NULL: none */
 	bool feasible, extrapolated;
-	struct decide_outside outside; /* what makes it extrapolated */
+	struct decide_out_of_range outside; /* what makes it extrapolated */
 	const struct json *reasons;
 };
 
@@ -49,7 +49,7 @@ bool decision_view_impossible(const struct decision_view *d);
 void decision_reason(const struct decision_view *d, const struct candidate_view *k, const char *code,
                      struct strbuf *out);
 /* What is outside the training table: the column, its value and its range there. */
-void decision_outside(const struct candidate_view *k, struct strbuf *out);
+void decision_out_of_range(const struct candidate_view *k, struct strbuf *out);
 /* "60 % chance with batch 128" behind the words before it; there is an offer. */
 void decision_offer(const struct decision_view *d, const char *before, struct strbuf *out);
 /* Of very many candidates (batches times epochs) only the important ones are shown, unless `every`: the

@@ -98,7 +98,7 @@ static void put_taken(const struct submit_answer *a, struct strbuf *out)
 		strbuf_printf(out, "  accuracy   %s expected\n", cli_number(k->accuracy, x));
 	if (k->extrapolated) {
 		strbuf_puts(out, "  note       ");
-		decision_outside(k, out);
+		decision_out_of_range(k, out);
 		strbuf_puts(out, "\n");
 	}
 }

@@ -346,7 +346,7 @@ static void put_memory(struct scrape *s)
 	one(s, s->d->setup->config->memory_mb * 1048576.0);
 }
 
-static void put_outside(struct scrape *s)
+static void put_other_load(struct scrape *s)
 {
 	one(s, s->d->setup->config->outside_load ? other_load_processes(&s->d->demand.other) : NAN);
 }
@@ -542,7 +542,7 @@ static const struct family {
 	{ "gpus_used", "gauge", "gpus that running jobs hold", put_gpus_used },
 	{ "memory_bytes", "gauge", "memory for all jobs together", put_memory },
 	{ "other_load_processes", "gauge", "work of programs that are not ours, in processes that compute",
-	  put_outside },
+	  put_other_load },
 
 	{ "store_failed", "gauge", "1: the database cannot be written, and no job is taken",
 	  put_store_failed },

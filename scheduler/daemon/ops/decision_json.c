@@ -9,7 +9,7 @@
 #define N_REASONS 14 /* bits of enum decide_reason */
 
 /* The column that makes it extrapolated. */
-static void put_outside(struct json_writer *w, const struct decide_outside *o)
+static void put_out_of_range(struct json_writer *w, const struct decide_out_of_range *o)
 {
 	if (!o->column)
 		return;
@@ -25,7 +25,7 @@ static void put_outside(struct json_writer *w, const struct decide_outside *o)
 static void put_candidate(struct json_writer *w, const struct decision *d, const struct candidate *c,
 			  const struct decision_about *a)
 {
-	struct decide_outside outside = decide_outside(d, c);
+	struct decide_out_of_range outside = decide_out_of_range(d, c);
 	char id[24];
 
 	json_open(w, '{');
@@ -54,7 +54,7 @@ static void put_candidate(struct json_writer *w, const struct decision *d, const
 	json_kv_string(w, "behind", c->behind ? id : NULL);
 	json_kv_fixed(w, "headroom_s", a->slo_s - c->wait_upper_s - c->upper_s, 6);
 	json_kv_bool(w, "extrapolated", c->extrapolated);
-	put_outside(w, &outside);
+	put_out_of_range(w, &outside);
 	json_kv_bool(w, "feasible", c->feasible);
 	json_kv_open(w, "reasons", '[');
 	for (int i = 0; i < N_REASONS; i++) {

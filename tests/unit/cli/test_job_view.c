@@ -316,7 +316,7 @@ TEST(test_the_column_outside_the_training_table_is_named)
 	struct candidate_view k;
 
 	assert_true(candidate_view_read(v, &k));
-	decision_outside(&k, &out);
+	decision_out_of_range(&k, &out);
 	assert_null(strchr(strbuf_text(&out), '\033')); /* a daemon cannot write to the terminal */
 	has(strbuf_text(&out), " 8 is outside 1 to 4 of the training table");
 	strbuf_release(&out);

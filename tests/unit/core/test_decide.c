@@ -277,10 +277,10 @@ TEST(test_without_accuracy_the_fastest_is_chosen)
 
 static void says_outside(const struct decision *d, const char *want)
 {
-	struct decide_outside o = decide_outside(d, &d->candidate[2]);
+	struct decide_out_of_range o = decide_out_of_range(d, &d->candidate[2]);
 	struct strbuf out = { 0 };
 
-	decide_outside_text(&o, &out);
+	decide_out_of_range_text(&o, &out);
 	assert_string_equal(strbuf_text(&out), want);
 	strbuf_release(&out);
 }

@@ -37,7 +37,7 @@ static const struct freedom freedom[] = {
 };
 enum { FREE = 2, N_POLICIES };
 
-struct tally { /* of one policy */
+struct counts { /* of one policy */
 	double jobs, promised, met; /* a job whose copies fared differently counts by shares */
 	double accuracy; /* sum over the met */
 	double epochs; /* sum over the promised */
@@ -46,8 +46,8 @@ struct tally { /* of one policy */
 static struct csv *runs, *curve;
 static struct pool *pool;
 static bool play_every; /* each replication as the world once */
-static struct tally by_objective[N_POLICIES][N_OBJECTIVES], by_network[N_POLICIES][2], all[N_POLICIES];
-static struct tally fixed_at[FREE],
+static struct counts by_objective[N_POLICIES][N_OBJECTIVES], by_network[N_POLICIES][2], all[N_POLICIES];
+static struct counts fixed_at[FREE],
 	free_at[FREE]; /* the jobs that a fixed number of epochs was promised for */
 
 struct fit { /* of the model to the world, by epochs */
@@ -171,11 +171,11 @@ static struct choice choose(const struct model *m, const struct freedom *by, con
 
 /* What the copies of that setting met in the world. */
 static void look_up(const struct part *world, size_t net, double c, double n, struct choice by, double slo_s,
-		    struct tally *out)
+		    struct counts *out)
 {
 	double copies = 0.0, met = 0.0, accuracy = 0.0;
 
-	*out = (struct tally){ .jobs = 1.0 };
+	*out = (struct counts){ .jobs = 1.0 };
 	if (isnan(by.batch))
 		return;
 	for (size_t i = 0; i < world->table->n_rows; i++) {
@@ -195,7 +195,7 @@ static void look_up(const struct part *world, size_t net, double c, double n, st
 	out->accuracy = accuracy / copies;
 }
 
-static void add(struct tally *to, const struct tally *t)
+static void add(struct counts *to, const struct counts *t)
 {
 	to->jobs += t->jobs;
 	to->promised += t->promised;
@@ -226,7 +226,7 @@ static void play(const struct model *m, const struct part *train, const struct p
 	snprintf(job, sizeof job, "network=%s,cpus=%g,njobs=%g", network[net], c, n);
 	for (size_t o = 0; o < N_OBJECTIVES; o++) {
 		double slo_s = objective[o] * unit_s;
-		struct tally t[N_POLICIES];
+		struct counts t[N_POLICIES];
 
 		for (size_t p = 0; p < N_POLICIES; p++) {
 			look_up(world, net, c, n, choose(m, &freedom[p], job, slo_s), slo_s, &t[p]);
@@ -311,12 +311,12 @@ static int forget_all(void **state)
 
 TEST_GROUP(play_all, forget_all);
 
-static double attainment(const struct tally *t)
+static double attainment(const struct counts *t)
 {
 	return t->met / t->promised; /* NaN: nothing was promised */
 }
 
-static void print_row(const char *what, const char *by, const struct tally *t)
+static void print_row(const char *what, const char *by, const struct counts *t)
 {
 	char kept[16] = "-", epochs[16] = "-", accuracy[16] = "-";
 

@@ -122,14 +122,14 @@ TEST(test_the_rate_follows_a_load_that_has_changed)
 
 #define EPOCH_SD 0.08 /* of the logarithm of an epoch's time */
 
-struct tally {
+struct counts {
 	int jobs, late, warned, warned_late, sure, sure_late, stopped, stopped_late;
 	int knowable; /* late: an observer who knows the job's rate is as sure at one of its reports */
 };
 
 /* A job of 12.5 s in so many epochs, start_s of it start-up; the truth differs from the model by as much
  * as its bounds say, epochs from each other, and the load of others comes and goes. */
-static void run_one(struct bed *b, struct rng *rng, double start_s, bool known, struct tally *t)
+static void run_one(struct bed *b, struct rng *rng, double start_s, bool known, struct counts *t)
 {
 	int epochs = 2 + (int)rng_below(rng, 7);
 	double factor = exp(0.142 * rng_normal(rng)), slower = exp(0.05 * rng_normal(rng));
@@ -202,11 +202,11 @@ static void run_one(struct bed *b, struct rng *rng, double start_s, bool known, 
 TEST(test_false_alarms_are_fewer_than_true_ones)
 {
 	static const double start_s[] = { 0, 0.5, 3 };
-	struct tally all = { 0 };
+	struct counts all = { 0 };
 
 	for (int known = 0; known < 2; known++)
 		for (size_t k = 0; k < 3; k++) {
-			struct tally t = { 0 };
+			struct counts t = { 0 };
 			struct rng rng = rng_stream(7, 2 * k + (size_t)known);
 
 			for (int i = 0; i < 250; i++) {

@@ -51,13 +51,13 @@ static void close_instance(struct instance *x)
 
 /* ---- all schedules ---- */
 
-struct wish { /* of one job */
+struct chosen { /* of one job */
 	int option; /* -1: away */
 	int events; /* that it lets pass after its arrival */
 };
 
 /* The value of a schedule; -1: it cannot be, or a job would run in vain. */
-static double value_of(const struct instance *x, const struct wish *wish)
+static double value_of(const struct instance *x, const struct chosen *chosen)
 {
 	uint32_t used = 0, slots = world_cluster(x->world)->slots;
 	size_t arrived = 0, n = x->jobs.n, left = 0;
@@ -68,7 +68,7 @@ static double value_of(const struct instance *x, const struct wish *wish)
 
 	assert_int_equal(world_run_new(x->world, 0, &run, NULL), 0);
 	for (size_t i = 0; i < n; i++)
-		left += wish[i].option >= 0;
+		left += chosen[i].option >= 0;
 	while (left && sum >= 0.0) {
 		int64_t at_ns = world_run_next(run);
 		struct world_end e;
@@ -90,10 +90,10 @@ static double value_of(const struct instance *x, const struct wish *wish)
 			const struct optimum_job *j = &x->jobs.job[i];
 			struct world_job w;
 
-			if (wish[i].option < 0 || done[i] || j->job >= arrived ||
-			    passed[i]++ < wish[i].events)
+			if (chosen[i].option < 0 || done[i] || j->job >= arrived ||
+			    passed[i]++ < chosen[i].events)
 				continue;
-			w = optimum_world_job(&x->p, j->job, j->option[wish[i].option].batch, NAN);
+			w = optimum_world_job(&x->p, j->job, j->option[chosen[i].option].batch, NAN);
 			done[i] = true;
 			used += j->cpus;
 			assert_int_equal(world_run_start(run, at_ns, &w, NULL), 0);
@@ -107,22 +107,22 @@ static double value_of(const struct instance *x, const struct wish *wish)
 
 static double best_of_all(const struct instance *x)
 {
-	struct wish wish[OPTIMUM_EXACT_JOBS];
+	struct chosen chosen[OPTIMUM_EXACT_JOBS];
 	int most = 2 * (int)x->trace->n_jobs;
 	double best = 0.0;
 	size_t at = 0;
 
 	for (size_t i = 0; i < x->jobs.n; i++)
-		wish[i] = (struct wish){ -1, 0 };
+		chosen[i] = (struct chosen){ -1, 0 };
 	while (at < x->jobs.n) { /* counts like an odometer */
-		best = fmax(best, value_of(x, wish));
+		best = fmax(best, value_of(x, chosen));
 		for (at = 0; at < x->jobs.n; at++) {
-			if (wish[at].option >= 0 && ++wish[at].events < most)
+			if (chosen[at].option >= 0 && ++chosen[at].events < most)
 				break;
-			wish[at].events = 0;
-			if (++wish[at].option < (int)x->jobs.job[at].n_options)
+			chosen[at].events = 0;
+			if (++chosen[at].option < (int)x->jobs.job[at].n_options)
 				break;
-			wish[at].option = -1;
+			chosen[at].option = -1;
 		}
 	}
 	return best;

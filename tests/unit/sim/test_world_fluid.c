@@ -202,18 +202,18 @@ TEST(test_barriers_and_other_disks_are_played)
 	compare_played("measured disk", "{\"measured\":[1,1,1,1,1,1,1,1,1,20]}", "false");
 }
 
-struct tally {
+struct counts {
 	double response_s, run_s, busy_s, end_s, processes;
 	size_t n;
 };
 
 /* Jobs arrive as a Poisson stream, wait in line for their slots, and run. */
-static struct tally play_line(struct bed *b, const struct bed_trace *t, size_t n, double between_s,
-			      uint64_t seed)
+static struct counts play_line(struct bed *b, const struct bed_trace *t, size_t n, double between_s,
+			       uint64_t seed)
 {
 	static const double batch[] = { 64.0, 128.0, 256.0, 512.0 };
 	struct rng rng = rng_stream(seed, 5);
-	struct tally out = { 0 };
+	struct counts out = { 0 };
 	double *arrival_s = mem_array(n, sizeof *arrival_s), *start_s = mem_array(n, sizeof *start_s);
 	struct world_job *job = mem_array(n, sizeof *job);
 	uint32_t used = 0;
@@ -265,7 +265,7 @@ static void compare_mixture(const char *file, const char *epochs, double between
 {
 	struct bed_trace t;
 	struct bed q, f;
-	struct tally a, b;
+	struct counts a, b;
 
 	bed_trace_init(&t);
 	for (uint32_t c = 1; c <= 4; c *= 2) {
