@@ -29,6 +29,9 @@ struct brain_ops {
 	bool (*dropped)(void *self, int64_t now_ns, size_t *out_job);
 	/* When the next job that runs is to be stopped, and which; WORLD_NEVER: none. May be NULL. */
 	int64_t (*stops_ns)(void *self, size_t *out_job);
+	/* After how many epochs a running job is to end, which has done this part of its `epochs` and may be
+	 * stopped; 0: let it run. May be NULL. */
+	uint32_t (*gives_back)(void *self, int64_t now_ns, size_t job, double part, uint32_t epochs);
 	/* It was stopped. */
 	int (*stopped)(void *self, int64_t now_ns, size_t job, struct err *err);
 	int (*ended)(void *self, int64_t now_ns, size_t job, bool failed, double run_s, struct err *err);

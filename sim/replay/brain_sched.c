@@ -147,6 +147,7 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *
 		.slo_s = j->slo_s,
 		.confidence = replay_confidence(b->p, j),
 		.best_effort = j->best_effort,
+		.may_stop = j->may_stop,
 		.chance = isnan(j->slo_s) ? 0.0 : b->p->policy->choice.chance,
 		.value = trace_value(j),
 		.memory_mb = k->memory_mb,
@@ -236,6 +237,15 @@ static int64_t brain_stops_ns(void *self, size_t *out_job)
 	return at_ns;
 }
 
+static uint32_t brain_gives_back(void *self, int64_t now_ns, size_t job, double part, uint32_t epochs)
+{
+	struct brain *b = self;
+	struct sched *s = daemons_sched(b->daemons, b->seat[job]);
+
+	sched_progress(s, now_ns, job + 1, part, NULL);
+	return sched_gives_back(s, now_ns, job + 1, (uint32_t)floor(part * epochs * (1.0 + 1e-9)), epochs);
+}
+
 static int brain_stopped(void *self, int64_t now_ns, size_t job, struct err *err)
 {
 	return leave(self, now_ns, job, err);
@@ -282,6 +292,7 @@ const struct brain_ops brain_sched = {
 	.next = brain_next,
 	.dropped = brain_dropped,
 	.stops_ns = brain_stops_ns,
+	.gives_back = brain_gives_back,
 	.stopped = brain_stopped,
 	.ended = brain_ended,
 	.waiting = brain_waiting,

@@ -27,7 +27,35 @@ struct replay {
 	struct replay_result *r;
 	int64_t now_ns;
 	size_t arrived;
+	/* jobs that were started and may end after an earlier epoch; those that have ended leave when they
+	 * are met */
+	size_t *giver, n_givers, cap_givers;
 };
+
+static struct world_job job_of(const struct replay *x, size_t job, double batch, double epochs)
+{
+	const struct trace_job *j = &x->p->trace->job[job];
+
+	return (struct world_job){ .id = job + 1,
+				   .kind = j->kind,
+				   .batch = batch,
+				   .epochs = epochs,
+				   .draws = draws_of(world_disturbances(x->p->world), x->p->seed, j->id) };
+}
+
+static int note_giver(struct replay *x, size_t job, struct err *err)
+{
+	void *grown = x->giver;
+
+	if (!x->p->trace->job[job].may_stop || isnan(x->r->outcome[job].epochs) || !x->ops->gives_back ||
+	    !world_ends_early(x->p->world))
+		return 0;
+	if (mem_grow(&grown, &x->cap_givers, x->n_givers + 1, sizeof *x->giver))
+		return err_nomem(err, "%zu jobs that may end early", x->n_givers + 1);
+	x->giver = grown;
+	x->giver[x->n_givers++] = job;
+	return 0;
+}
 
 static int start_jobs(struct replay *x, struct err *err)
 {
@@ -38,12 +66,7 @@ static int start_jobs(struct replay *x, struct err *err)
 	while (!status && x->ops->next(x->brain, x->now_ns, &s)) {
 		const struct trace_job *j = &x->p->trace->job[s.job];
 		struct outcome *o = &x->r->outcome[s.job];
-		struct world_job w = { .id = s.job + 1,
-				       .kind = j->kind,
-				       .batch = s.batch,
-				       .epochs = s.epochs,
-				       .draws =
-					       draws_of(world_disturbances(x->p->world), x->p->seed, j->id) };
+		struct world_job w = job_of(x, s.job, s.batch, s.epochs);
 
 		after_s = clock_monotonic_s();
 		o->decision_s += after_s - before_s;
@@ -54,6 +77,8 @@ static int start_jobs(struct replay *x, struct err *err)
 		o->run_upper_s = s.run_upper_s;
 		o->predicted_accuracy = s.predicted_accuracy;
 		status = world_nodes_start(x->nodes, s.node, x->now_ns, &w, err);
+		if (!status)
+			status = note_giver(x, s.job, err);
 		if (status)
 			err_prefix(err, "%s:%u: job %llu", x->p->trace->name, j->line,
 				   (unsigned long long)j->id);
@@ -104,12 +129,20 @@ static int arrive(struct replay *x, struct err *err)
 	return status;
 }
 
+/* Of a job that ended with a result. */
+static enum outcome_state state_at(const struct trace_job *j, int64_t end_ns)
+{
+	if (isnan(j->slo_s))
+		return OUTCOME_DONE;
+	return outcome_met(true, 1e-9 * (double)(end_ns - j->arrival_ns), j->slo_s) ? OUTCOME_MET
+										    : OUTCOME_MISSED;
+}
+
 static int end(struct replay *x, struct err *err)
 {
 	struct world_end e;
 	const struct trace_job *j;
 	struct outcome *o;
-	double response_s;
 
 	if (!world_nodes_end(x->nodes, &e))
 		return err_fail(err, ERR_NUMERIC, "the world said that a job ends, and none did");
@@ -119,13 +152,7 @@ static int end(struct replay *x, struct err *err)
 	o->accuracy = e.failed ? NAN : e.accuracy;
 	o->processes = e.processes;
 	o->njobs = e.njobs;
-	response_s = 1e-9 * (double)(e.at_ns - j->arrival_ns);
-	if (e.failed)
-		o->state = OUTCOME_FAILED;
-	else if (isnan(j->slo_s))
-		o->state = OUTCOME_DONE;
-	else
-		o->state = outcome_met(true, response_s, j->slo_s) ? OUTCOME_MET : OUTCOME_MISSED;
+	o->state = e.failed ? OUTCOME_FAILED : state_at(j, e.at_ns);
 	return x->ops->ended(x->brain, x->now_ns, e.id - 1, e.failed, 1e-9 * (double)(e.at_ns - o->start_ns),
 			     err);
 }
@@ -144,6 +171,56 @@ static int stop(struct replay *x, size_t job, struct err *err)
 	return status ? status : x->ops->stopped(x->brain, x->now_ns, job, err);
 }
 
+/* It ends now, after the last epoch that it has done. */
+static int end_early(struct replay *x, size_t job, double epochs, struct err *err)
+{
+	struct outcome *o = &x->r->outcome[job];
+	struct world_job w = job_of(x, job, o->batch, epochs);
+	double accuracy;
+	int status = world_run_accuracy(world_nodes_run(x->nodes, o->node), &w, &accuracy, err);
+
+	if (!status)
+		status = stop(x, job, err);
+	if (status)
+		return status;
+	o->epochs = epochs;
+	o->accuracy = accuracy;
+	o->run_s = o->run_upper_s = o->predicted_accuracy = NAN; /* they were of more epochs */
+	o->state = state_at(&x->p->trace->job[job], x->now_ns);
+	return 0;
+}
+
+/* A job that has come may gain from an earlier end of one that runs. The daemon asks when an epoch is
+ * reported; here the last whole epoch counts, and what came after it is lost. */
+static int give_back(struct replay *x, struct err *err)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < x->n_givers && !status;) {
+		size_t job = x->giver[i];
+		struct outcome *o = &x->r->outcome[job];
+		double part, done;
+		uint32_t after;
+
+		if (o->end_ns) {
+			x->giver[i] = x->giver[--x->n_givers];
+			continue;
+		}
+		i++;
+		status = world_run_progress(world_nodes_run(x->nodes, o->node), x->now_ns, job + 1, &part,
+					    err);
+		if (status)
+			break;
+		done = floor(part * o->epochs * (1.0 + 1e-9));
+		if (done < 1.0 || done >= o->epochs)
+			continue;
+		after = x->ops->gives_back(x->brain, x->now_ns, job, part, (uint32_t)o->epochs);
+		if (after && after <= done)
+			status = end_early(x, job, done, err);
+	}
+	return status;
+}
+
 static int play(struct replay *x, struct err *err)
 {
 	const struct trace *t = x->p->trace;
@@ -154,6 +231,7 @@ static int play(struct replay *x, struct err *err)
 		int64_t arrival_ns = x->arrived < t->n_jobs ? t->job[x->arrived].arrival_ns : WORLD_NEVER;
 		int64_t end_ns = world_nodes_next(x->nodes), stop_ns = WORLD_NEVER;
 		size_t late = 0;
+		bool arrived = false;
 
 		if (arrival_ns == WORLD_NEVER && end_ns == WORLD_NEVER)
 			break;
@@ -165,9 +243,15 @@ static int play(struct replay *x, struct err *err)
 		} else {
 			x->now_ns = end_ns <= arrival_ns ? end_ns : arrival_ns;
 			status = end_ns <= arrival_ns ? end(x, err) : arrive(x, err);
+			arrived = end_ns > arrival_ns;
 		}
 		if (!status)
 			status = start_and_drop(x, err);
+		if (!status && arrived && x->n_givers) {
+			status = give_back(x, err);
+			if (!status)
+				status = start_and_drop(x, err);
+		}
 	}
 	if (!status && x->ops->waiting(x->brain))
 		status = err_fail(err, ERR_NUMERIC,
@@ -210,6 +294,7 @@ int replay_run(const struct replay_params *p, struct replay_result *out, struct 
 	} else {
 		free(r.outcome);
 	}
+	free(x.giver);
 	x.ops->destroy(x.brain);
 	world_nodes_free(x.nodes);
 	return status;

@@ -258,8 +258,10 @@ static uint64_t mix_job(uint64_t h, const struct trace_job *j)
 	h = rng_mix(h ^ j->recurring);
 	h = mix_number(h, j->slo_s);
 	h = mix_number(h, j->confidence);
-	if (trace_value(j) != 1.0) /* traces from before there were values keep their fingerprint */
+	if (trace_value(j) != 1.0) /* traces from before there were such columns keep their fingerprint */
 		h = mix_number(h, j->value);
+	if (j->may_stop)
+		h = rng_mix(h ^ 1);
 	h = rng_mix(h ^ ((uint64_t)j->kind << 32 | j->tenant));
 	return rng_mix(h ^ ((uint64_t)(uint32_t)j->type << 32 | (uint32_t)j->priority)) + j->best_effort;
 }

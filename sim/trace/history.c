@@ -193,6 +193,7 @@ static int add_job(struct history *h, const struct job_record *r)
 		.confidence = r->confidence,
 		.value = isnan(r->value) ? 0.0 : r->value,
 		.best_effort = r->best_effort,
+		.may_stop = r->may_stop,
 		.priority = r->priority,
 	};
 	char uid[40];

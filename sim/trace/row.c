@@ -30,6 +30,7 @@ const char *const trace_field_name[TRACE_FIELDS + 1] = {
 	[TRACE_MEMORY] = "memory_mb",
 	[TRACE_MEMORY_PER_RECORD] = "memory_mb_per_record",
 	[TRACE_VALUE] = "value",
+	[TRACE_MAY_STOP] = "may_stop",
 };
 
 enum trace_field trace_field_of(const char *name)
@@ -280,6 +281,7 @@ int trace_row_field(struct trace_row *r, enum trace_field f, size_t column, cons
 	case TRACE_EPOCHS: return read_epochs(r, column, text, err);
 	case TRACE_MEMORY: return read_positive(text, true, &r->kind.memory_mb, err);
 	case TRACE_MEMORY_PER_RECORD: return read_positive(text, true, &r->kind.memory_mb_per_record, err);
+	case TRACE_MAY_STOP: return read_flag(text, &r->job.may_stop, err);
 	case TRACE_VALUE:
 		if (!text_number(text, &r->job.value) ||
 		    !(r->job.value >= TRACE_MIN_VALUE && r->job.value <= TRACE_MAX_WORTH))

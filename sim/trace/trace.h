@@ -48,6 +48,7 @@ struct trace_job {
 	int32_t type;             /* -1: none */
 	int32_t priority;
 	bool best_effort;
+	bool may_stop;            /* it may end after an earlier epoch than it was to */
 	uint32_t line;            /* in its file; 0: it was made */
 };
 

@@ -301,6 +301,24 @@ static bool fluid_stop(void *run, double now_s, uint64_t id, struct world_end *o
 	return true;
 }
 
+static bool fluid_progress(void *run, double now_s, uint64_t id, double *out)
+{
+	struct fluid_run *r = run;
+
+	return sharing_progress(r->sharing, now_s, id, out);
+}
+
+static int fluid_accuracy(const void *run, const struct world_job *j, double *out, struct err *err)
+{
+	const struct fluid_run *r = run;
+	struct sharing_job s;
+	int rc = shared_job(r->world, 0.0, j, &s, err);
+
+	if (!rc)
+		*out = s.extra[ACCURACY];
+	return rc;
+}
+
 static int fluid_copy(void *to, const void *from, struct err *err)
 {
 	struct fluid_run *t = to;
@@ -336,6 +354,8 @@ const struct world_ops world_fluid = {
 	.next_s = fluid_next_s,
 	.end = fluid_end,
 	.stop = fluid_stop,
+	.progress = fluid_progress,
+	.accuracy = fluid_accuracy,
 	.copy = fluid_copy,
 	.count = fluid_count,
 };

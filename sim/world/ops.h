@@ -53,6 +53,9 @@ struct world_ops {
 	bool (*end)(void *run, struct world_end *out, double *out_at_s);
 	/* Stops a job that runs; NULL: the world cannot. False: no such job runs. */
 	bool (*stop)(void *run, double now_s, uint64_t id, struct world_end *out);
+	/* Both or neither may be NULL: world_ends_early(). False: no such job runs. */
+	bool (*progress)(void *run, double now_s, uint64_t id, double *out);
+	int (*accuracy)(const void *run, const struct world_job *j, double *out, struct err *err);
 	int (*copy)(void *to, const void *from, struct err *err);
 	struct world_count (*count)(const void *run);
 };

@@ -350,7 +350,8 @@ bool sharing_end(struct sharing *s, struct sharing_end *out)
 	return true;
 }
 
-bool sharing_stop(struct sharing *s, double now_s, uint64_t id, struct sharing_end *out)
+/* Where a job is, and all of them as they are at that moment. */
+static bool find_at(struct sharing *s, double now_s, uint64_t id, size_t *out)
 {
 	size_t i = 0;
 
@@ -360,7 +361,27 @@ bool sharing_stop(struct sharing *s, double now_s, uint64_t id, struct sharing_e
 		return false;
 	rate_all(s);
 	pass_until(s, now_s);
+	*out = i;
+	return true;
+}
+
+bool sharing_stop(struct sharing *s, double now_s, uint64_t id, struct sharing_end *out)
+{
+	size_t i = 0;
+
+	if (!find_at(s, now_s, id, &i))
+		return false;
 	leave(s, i, out);
+	return true;
+}
+
+bool sharing_progress(struct sharing *s, double now_s, uint64_t id, double *out)
+{
+	size_t i = 0;
+
+	if (!find_at(s, now_s, id, &i))
+		return false;
+	*out = fmin(fmax(s->job[i].until - s->left_s[i] / s->whole_s[i], 0.0), 1.0);
 	return true;
 }
 

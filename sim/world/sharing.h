@@ -55,6 +55,9 @@ double sharing_next_s(struct sharing *s);  /* INFINITY: nothing runs */
 bool sharing_end(struct sharing *s, struct sharing_end *out);
 /* The job is stopped at that moment, before its end. False: no such job runs. */
 bool sharing_stop(struct sharing *s, double now_s, uint64_t id, struct sharing_end *out);
+/* The part of its whole work that the job has done at that moment, which is not behind the next end; 0..1.
+ * False: no such job runs. */
+bool sharing_progress(struct sharing *s, double now_s, uint64_t id, double *out);
 size_t sharing_running(const struct sharing *s);
 double sharing_busy_s(const struct sharing *s);
 uint64_t sharing_events(const struct sharing *s);

@@ -325,6 +325,30 @@ int world_run_stop(struct world_run *r, int64_t now_ns, uint64_t id, struct worl
 	return 0;
 }
 
+bool world_ends_early(const struct world *w)
+{
+	return w->ops->stop && w->ops->progress && w->ops->accuracy;
+}
+
+int world_run_progress(struct world_run *r, int64_t now_ns, uint64_t id, double *out, struct err *err)
+{
+	double now_s = (double)now_ns / NS_PER_S;
+
+	now_s = now_s < r->last_s ? r->last_s : now_s;
+	if (now_ns < r->last_ns || (r->next_known && now_ns > r->next_ns) || !world_ends_early(r->world) ||
+	    !r->world->ops->progress(r->run, now_s, id, out))
+		return err_fail(err, ERR_ARG, "the progress of job %llu at %lld ns is not known",
+				(unsigned long long)id, (long long)now_ns);
+	return 0;
+}
+
+int world_run_accuracy(const struct world_run *r, const struct world_job *j, double *out, struct err *err)
+{
+	if (!world_ends_early(r->world))
+		return err_fail(err, ERR_ARG, "in this world a job has an accuracy only at its end");
+	return r->world->ops->accuracy(r->run, j, out, err);
+}
+
 int world_run_copy(struct world_run *to, const struct world_run *from, struct err *err)
 {
 	void *run = to->run;

@@ -117,6 +117,12 @@ bool world_run_end(struct world_run *r, struct world_end *out);
  * job runs, or the world cannot stop one (world_can_stop()). */
 bool world_can_stop(const struct world *w);
 int world_run_stop(struct world_run *r, int64_t now_ns, uint64_t id, struct world_end *out, struct err *err);
+/* How much of a job that runs is done now, 0..1, and the accuracy of a job as it would be with these epochs.
+ * For worlds in which a job may end after an earlier epoch (world_ends_early()); ERR_ARG: it cannot, or no
+ * such job runs. */
+bool world_ends_early(const struct world *w);
+int world_run_progress(struct world_run *r, int64_t now_ns, uint64_t id, double *out, struct err *err);
+int world_run_accuracy(const struct world_run *r, const struct world_job *j, double *out, struct err *err);
 /* `to` becomes a copy of `from`, both of the same world; what happens in it later is what would have
  * happened in the other. */
 int world_run_copy(struct world_run *to, const struct world_run *from, struct err *err);

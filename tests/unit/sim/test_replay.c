@@ -455,6 +455,47 @@ TEST(test_an_end_frees_the_machine_for_an_arrival_of_the_same_moment)
 	replay_bed_close(&b);
 }
 
+/* The first job would run for 16 epochs of 10 s; after 35 s one comes that wants 10 of the next 30 s. */
+TEST(test_a_job_with_open_epochs_ends_early_for_one_that_would_miss)
+{
+	static const char world[] =
+		"{\"cluster\":{\"cores\":2,\"slots\":2,\"nodes\":1},\"defaults\":{\"samples\":6400,"
+		"\"epochs\":16},"
+		"\"batches\":[64],\"levels\":{\"cpus\":[1,2],\"njobs\":[1,2],\"epochs\":[1,2,4,8,16]},"
+		"\"costs\":{\"fixed_s\":0.1,\"record_s\":1e-6,\"exponent\":0.9,\"disk_s\":1e-5,"
+		"\"disk_record_s\":1e-7},\"factors\":{\"network\":{\"a\":{\"record\":1,\"fixed\":1}}},"
+		"\"service\":{\"disk\":\"exponential\"},\"barrier\":false,"
+		"\"accuracy\":{\"a\":{\"best\":0.95,\"half_iterations\":20,\"noise\":0.001}}}";
+	char at[600], trace[600];
+
+	snprintf(at, sizeof at, "fluid:%s", file_with("world.json", world));
+	for (int may = 0; may < 3; may++) { /* it may not; it may; it may under a policy without a price */
+		char text[300];
+		struct replay_bed b = { 0 };
+		struct replay_result r;
+
+		snprintf(text, sizeof text,
+			 "arrival_s,slo_s,network,cpus,epochs,samples,may_stop,best_effort\n"
+			 "0,,a,2,1..16,6400,%s,\n35,30,a,2,1,6400,,yes\n",
+			 may ? "true" : "");
+		snprintf(trace, sizeof trace, "%s", file_with("trace.csv", text));
+		replay_bed_open(&b, trace, at, NULL, may == 2 ? "greedy" : "postrider");
+		r = replay_bed_run(&b, 0, 1);
+		assert_int_equal(r.outcome[0].state, OUTCOME_DONE);
+		assert_true(r.outcome[0].accuracy > 0.85);
+		if (may == 1) {
+			assert_true(r.outcome[0].epochs == 3.0);
+			assert_int_equal(r.outcome[0].end_ns, 35000000000);
+			assert_true(r.outcome[0].accuracy < 0.92);
+		} else {
+			assert_true(r.outcome[0].epochs > 8.0);
+		}
+		assert_int_equal(r.outcome[1].state, may == 1 ? OUTCOME_MET : OUTCOME_MISSED);
+		replay_result_release(&r);
+		replay_bed_close(&b);
+	}
+}
+
 /* A third of a second has no whole number of nanoseconds. */
 TEST(test_no_job_ends_before_its_time)
 {
