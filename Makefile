@@ -27,7 +27,7 @@ SIM_LIBS    := -lsqlite3 # the store; a trace may be the daemon's history
 LIBS     = -lsvm -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
-LAYERS       := common queueing predictors core process config jobs store profiler daemon sim client cli workloads
+LAYERS       := common queueing predictors core process config jobs store profiler engines daemon sim client cli workloads
 dir_common     := common
 dir_queueing   := queueing
 dir_predictors := predictors
@@ -37,6 +37,7 @@ dir_config     := scheduler/config
 dir_jobs       := scheduler/jobs
 dir_store      := scheduler/store
 dir_profiler   := scheduler/profiler
+dir_engines    := scheduler/engines
 dir_daemon     := scheduler/daemon
 dir_sim        := sim
 # Two layers share a folder: verbs that talk to the daemon, and verbs that compute.
@@ -52,10 +53,11 @@ below_config     := profiler process core predictors queueing common
 below_jobs       := config profiler process core predictors queueing common
 below_store      := jobs core predictors queueing common
 below_profiler   := process core predictors queueing common
-below_daemon     := store jobs config profiler process core predictors queueing common
+below_engines    := jobs config profiler process core predictors queueing common
+below_daemon     := engines store jobs config profiler process core predictors queueing common
 below_sim        := store jobs core predictors queueing common
 below_client     := jobs config core common
-below_cli        := client sim store jobs config profiler process core predictors queueing common
+below_cli        := client engines sim store jobs config profiler process core predictors queueing common
 below_workloads  := common
 
 sources  = $(filter-out %_main.c,$(or $(files_$1),$(wildcard $(dir_$1)/*.c $(dir_$1)/*/*.c)))
@@ -222,13 +224,14 @@ check-threads: $(BIN)/postrider-supervisor $(thread_tests)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only $(thread_tests)
 
 .PHONY: test-slurm
-test-slurm: $(PROGRAMS) ## jobs on a real Slurm of three nodes, with faults (2 minutes; tests/slurm/)
+test-slurm: $(PROGRAMS) ## jobs on a real Slurm of three nodes, with faults (4 minutes; tests/slurm/)
 	@command -v slurmctld >/dev/null || tests/install-packages.sh slurm-wlm munge || echo "going on without Slurm"
 	@command -v slurmdbd mariadbd >/dev/null || tests/install-packages.sh slurmdbd mariadb-server || echo "going on without Slurm's accounting"
 	@BIN=$(abspath $(BIN)) tests/slurm/slurm.sh
 	@BIN=$(abspath $(BIN)) tests/slurm/cluster_load.sh
 	@BIN=$(abspath $(BIN)) tests/slurm/job_submit.sh
 	@BIN=$(abspath $(BIN)) tests/slurm/accounting.sh
+	@BIN=$(abspath $(BIN)) tests/slurm/profile.sh
 
 .PHONY: test-slurm-long
 test-slurm-long: test-slurm ## the same, promises and foreseen starts on 80 jobs, the overhead, and 400 jobs with kills (12 minutes)

@@ -29,7 +29,7 @@ struct config_engine {
 	double time_factor, time_margin_s; /* time limit: the bound of the run time x factor + margin */
 };
 
-/* The placeholders of a command; daemon/exec/command.c has their values. */
+/* The placeholders of a command; engines/command.c has their values. */
 extern const char *const engine_submit_names[], *const engine_cancel_names[];
 
 struct config;

@@ -141,7 +141,7 @@ static int run_one(struct profile_campaign *k, size_t run, const char *name, str
 					.on_tick = k->on_tick,
 					.owner = k->owner };
 
-	return profile_run(&p, out, &k->signal, err);
+	return k->run ? k->run(k->runner, &p, out, &k->signal, err) : profile_run(&p, out, &k->signal, err);
 }
 
 /* After the first run, not after hours. */

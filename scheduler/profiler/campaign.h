@@ -19,6 +19,10 @@ struct profile_campaign {
 	const char *table, *curves;    /* files that are written after each run; curves NULL: none */
 	char dir[PATH_MAX];            /* journal and logs */
 	size_t n_resumed;              /* runs that the journal had at the start */
+	/* instead of profile_run(): where the copies run; NULL: on this machine */
+	int (*run)(void *runner, const struct profile_run_params *p, struct profile_outcome *out,
+	           int *out_signal, struct err *err);
+	void *runner;
 	struct profile_signals signals;/* the caller holds them while the campaign runs */
 	int signal;                    /* the one that stopped us; 0: none */
 

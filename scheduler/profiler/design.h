@@ -49,6 +49,7 @@ struct profile_design {
 	bool result_given;
 	char *work_dir;                /* where the command runs; NULL: where we are */
 	bool warm_up;                  /* run the first setting once, unmeasured, before anything else */
+	const char *executor;          /* borrowed; NULL: this machine */
 	double timeout_s;              /* of one run */
 	size_t tries;                  /* how often an unstable run is measured at most */
 	double max_spread;             /* (longest - shortest) / mean above which it is; 0: no bound */

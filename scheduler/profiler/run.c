@@ -64,15 +64,28 @@ static bool is_ignored(int number)
 	return !sigaction(number, NULL, &old) && old.sa_handler == SIG_IGN;
 }
 
+static const int stop_signal[PROFILE_STOP_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
+
+/* A library may have threads of its own, which hold nothing: what comes to one of them is noted. */
+static volatile sig_atomic_t came;
+
+static void note_signal(int number)
+{
+	came = number;
+}
+
 void profile_signals_hold(struct profile_signals *s)
 {
-	static const int stop[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction noted = { .sa_handler = note_signal, .sa_flags = SA_RESTART };
 
+	came = 0;
 	sigemptyset(&s->watched);
 	sigaddset(&s->watched, SIGCHLD);
-	for (size_t i = 0; i < sizeof stop / sizeof stop[0]; i++) {
-		if (!is_ignored(stop[i])) /* nohup and background jobs ignore them on purpose */
-			sigaddset(&s->watched, stop[i]);
+	for (size_t i = 0; i < PROFILE_STOP_SIGNALS; i++) {
+		if (is_ignored(stop_signal[i]))
+			continue; /* nohup and background jobs ignore them on purpose */
+		sigaddset(&s->watched, stop_signal[i]);
+		sigaction(stop_signal[i], &noted, &s->old[i]);
 	}
 	signal(SIGCHLD, SIG_DFL); /* ignored, as we may inherit it, it would reap the copies before us */
 	sigprocmask(SIG_BLOCK, &s->watched, &s->before);
@@ -80,18 +93,35 @@ void profile_signals_hold(struct profile_signals *s)
 
 void profile_signals_release(const struct profile_signals *s)
 {
+	for (size_t i = 0; i < PROFILE_STOP_SIGNALS; i++) {
+		if (sigismember(&s->watched, stop_signal[i]))
+			sigaction(stop_signal[i], &s->old[i], NULL);
+	}
 	sigprocmask(SIG_SETMASK, &s->before, NULL);
 }
 
-/* The next signal within this time; 0: none came. */
-static int next_signal(const struct profile_signals *s, double wait_s)
+bool profile_signals_came(void)
+{
+	sigset_t pending;
+	bool any = came != 0;
+
+	for (size_t i = 0; i < PROFILE_STOP_SIGNALS && !any && !sigpending(&pending); i++)
+		any = sigismember(&pending, stop_signal[i]);
+	return any;
+}
+
+int profile_signals_wait(const struct profile_signals *s, double wait_s)
 {
 	struct timespec t = { .tv_sec = (time_t)wait_s };
 	int number;
 
 	t.tv_nsec = (long)((wait_s - (double)t.tv_sec) * 1e9);
-	number = sigtimedwait(&s->watched, NULL, &t);
-	return number > 0 ? number : 0;
+	number = came ? 0 : sigtimedwait(&s->watched, NULL, &t);
+	if (number <= 0) {
+		number = came;
+		came = 0;
+	}
+	return number;
 }
 
 int profile_signals_pending(const struct profile_signals *s)
@@ -99,7 +129,7 @@ int profile_signals_pending(const struct profile_signals *s)
 	int number;
 
 	do
-		number = next_signal(s, 0.0);
+		number = profile_signals_wait(s, 0.0);
 	while (number == SIGCHLD);
 	return number;
 }
@@ -176,8 +206,8 @@ static void watch_end(struct running *r)
 
 /* ---- starting ---- */
 
-static int log_path(const struct profile_run_params *p, size_t copy, const char *end, char *out,
-		    struct err *err)
+int profile_log_path(const struct profile_run_params *p, size_t copy, const char *end, char *out,
+		     struct err *err)
 {
 	int n = snprintf(out, PATH_MAX, "%s/logs/%s.copy-%zu.%s", p->dir, p->name, copy, end);
 
@@ -190,7 +220,7 @@ static int log_open(const struct profile_run_params *p, size_t copy, const char 
 		    struct err *err)
 {
 	char path[PATH_MAX];
-	int rc = log_path(p, copy, end, path, err);
+	int rc = profile_log_path(p, copy, end, path, err);
 
 	if (rc)
 		return rc;
@@ -433,7 +463,7 @@ static void wait_all(struct running *r)
 		double now = clock_monotonic_s(),
 		       until = fmin(fmin(r->look_at_s, r->tick_at_s),
 				    isfinite(r->kill_at_s) ? r->kill_at_s : limit_s);
-		int number = next_signal(r->p->signals, fmax(until - now, 0.0));
+		int number = profile_signals_wait(r->p->signals, fmax(until - now, 0.0));
 
 		reap(r);
 		if (number && number != SIGCHLD) {
@@ -460,79 +490,91 @@ static void wait_all(struct running *r)
 
 /* ---- judging ---- */
 
-static void say_failed(struct running *r, size_t copy, const char *what)
+void profile_run_failed(const struct profile_run_params *p, size_t copy, const char *what,
+			struct profile_outcome *o)
 {
 	char path[PATH_MAX], words[128] = "";
 
-	if (!log_path(r->p, copy, "err", path, NULL))
+	o->status = PROFILE_FAILED;
+	if (!profile_log_path(p, copy, "err", path, NULL))
 		output_last_words(path, words, sizeof words);
-	snprintf(r->out->why, sizeof r->out->why, "copy %zu %s%s%s", copy, what, words[0] ? ": " : "", words);
+	snprintf(o->why, sizeof o->why, "copy %zu %s%s%s", copy, what, words[0] ? ": " : "", words);
 }
 
-static int judge(struct running *r, struct err *err)
+void profile_run_timed_out(const struct profile_run_params *p, struct profile_outcome *o)
 {
-	struct profile_outcome *o = r->out;
-	char path[PATH_MAX], text[96], seconds[32];
+	char seconds[32];
+
+	o->status = PROFILE_TIMEOUT;
+	snprintf(o->why, sizeof o->why, "took longer than %s", text_seconds(p->design->timeout_s, seconds));
+}
+
+int profile_run_results(const struct profile_run_params *p, struct profile_outcome *o, struct err *err)
+{
+	char path[PATH_MAX];
 	int rc = 0;
 
-	if (r->timed_out) {
-		o->status = PROFILE_TIMEOUT;
-		snprintf(o->why, sizeof o->why, "took longer than %s",
-			 text_seconds(r->p->design->timeout_s, seconds));
-		return 0;
-	}
-	if (r->failed) {
-		o->status = PROFILE_FAILED;
-		if (WIFSIGNALED(r->failed_status))
-			snprintf(text, sizeof text, "was ended by signal %d (%s)", WTERMSIG(r->failed_status),
-				 strsignal(WTERMSIG(r->failed_status)));
-		else
-			snprintf(text, sizeof text, "%sended with exit code %d",
-				 is_measured(r, r->failed - 1) ? "" : "(beside the one that is measured) ",
-				 WEXITSTATUS(r->failed_status));
-		say_failed(r, r->failed, text);
-		return 0;
-	}
 	for (size_t i = 0; i < o->n_copies && !rc; i++) {
 		struct err why = { 0 };
 
-		rc = log_path(r->p, i + 1, "out", path, err);
+		rc = profile_log_path(p, i + 1, "out", path, err);
 		if (rc)
 			break;
-		if (profile_result_read(r->p->design, path, &o->copy[i], &why)) {
+		if (profile_result_read(p->design, path, &o->copy[i], &why)) {
 			if (why.code == ERR_NOMEM)
 				return err_fail(err, ERR_NOMEM, "%s", why.text);
 			o->status = PROFILE_FAILED;
 			snprintf(o->why, sizeof o->why, "copy %zu: its output cannot be read: %.150s", i + 1,
 				 why.text);
-		} else if (isnan(o->copy[i].accuracy) && r->p->design->result_given && !o->why[0]) {
-			o->status = PROFILE_FAILED;
-			say_failed(r, i + 1, "succeeded but printed no accuracy at the given place");
+		} else if (isnan(o->copy[i].accuracy) && p->design->result_given && !o->why[0]) {
+			profile_run_failed(p, i + 1, "succeeded but printed no accuracy at the given place",
+					   o);
 		}
 	}
 	return rc;
 }
 
-static int prepare(struct running *r, struct err *err)
+static int judge(struct running *r, struct err *err)
 {
-	size_t n = profile_copies(r->p->design, r->p->point);
+	char text[96];
+
+	if (r->timed_out) {
+		profile_run_timed_out(r->p, r->out);
+		return 0;
+	}
+	if (!r->failed)
+		return profile_run_results(r->p, r->out, err);
+	if (WIFSIGNALED(r->failed_status))
+		snprintf(text, sizeof text, "was ended by signal %d (%s)", WTERMSIG(r->failed_status),
+			 strsignal(WTERMSIG(r->failed_status)));
+	else
+		snprintf(text, sizeof text, "%sended with exit code %d",
+			 is_measured(r, r->failed - 1) ? "" : "(beside the one that is measured) ",
+			 WEXITSTATUS(r->failed_status));
+	profile_run_failed(r->p, r->failed, text, r->out);
+	return 0;
+}
+
+int profile_run_prepare(const struct profile_run_params *p, struct profile_outcome *out, struct err *err)
+{
+	size_t n = profile_copies(p->design, p->point);
 	char path[PATH_MAX];
 	time_t now = time(NULL);
 	struct tm tm;
 
-	if (snprintf(path, sizeof path, "%s/logs", r->p->dir) >= (int)sizeof path)
-		return err_fail(err, ERR_ARG, "%s: the path is too long", text_tail(r->p->dir, 200));
+	if (snprintf(path, sizeof path, "%s/logs", p->dir) >= (int)sizeof path)
+		return err_fail(err, ERR_ARG, "%s: the path is too long", text_tail(p->dir, 200));
 	if (mkdir(path, 0777) && errno != EEXIST)
 		return err_fail(err, ERR_IO, "cannot make the folder %s: %s", text_tail(path, 300),
 				strerror(errno));
-	r->out->copy = mem_calloc(n, sizeof *r->out->copy);
-	if (!r->out->copy)
+	out->copy = mem_calloc(n, sizeof *out->copy);
+	if (!out->copy)
 		return err_nomem(err, "a run");
-	r->out->n_copies = n;
+	out->n_copies = n;
 	for (size_t i = 0; i < n; i++)
-		r->out->copy[i].accuracy = NAN;
+		out->copy[i].accuracy = NAN;
 	gmtime_r(&now, &tm);
-	strftime(r->out->started_at, sizeof r->out->started_at, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	strftime(out->started_at, sizeof out->started_at, "%Y-%m-%dT%H:%M:%SZ", &tm);
 	return 0;
 }
 
@@ -545,7 +587,7 @@ int profile_run(const struct profile_run_params *p, struct profile_outcome *out,
 
 	*out = (struct profile_outcome){ 0 };
 	*out_signal = 0;
-	rc = prepare(&r, err);
+	rc = profile_run_prepare(p, out, err);
 	r.beside = *p->point;
 	memcpy(r.beside.level, p->point->beside, sizeof r.beside.level);
 	if (!rc && p->point->mixed && (r.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0)

@@ -10,8 +10,10 @@
 
 #include "scheduler/profiler/journal.h"
 
+#define PROFILE_STOP_SIGNALS 3
 struct profile_signals {
 	sigset_t before, watched; /* what the mask was; what is held now */
+	struct sigaction old[PROFILE_STOP_SIGNALS];
 };
 void profile_signals_hold(struct profile_signals *s);
 void profile_signals_release(const struct profile_signals *s);
@@ -32,6 +34,19 @@ struct profile_run_params {
  * program cannot be started, or a log cannot be written. */
 int profile_run(const struct profile_run_params *p, struct profile_outcome *out, int *out_signal,
                 struct err *err);
+
+/* Parts of it, for those who run copies elsewhere. */
+int profile_signals_wait(const struct profile_signals *s, double wait_s); /* the next; 0: none in that time */
+bool profile_signals_came(void); /* one that asks us to stop waits to be taken */
+/* Makes the folder of the logs, and room for the copies. */
+int profile_run_prepare(const struct profile_run_params *p, struct profile_outcome *out, struct err *err);
+int profile_log_path(const struct profile_run_params *p, size_t copy, const char *end, char *out,
+                     struct err *err); /* copy: from 1; out has PATH_MAX bytes */
+/* All copies ended well: reads what they printed. */
+int profile_run_results(const struct profile_run_params *p, struct profile_outcome *o, struct err *err);
+void profile_run_failed(const struct profile_run_params *p, size_t copy, const char *what,
+                        struct profile_outcome *o);
+void profile_run_timed_out(const struct profile_run_params *p, struct profile_outcome *o);
 
 /* ---- what a copy printed (result.c) ---- */
 /* The last accuracy is the result (output_line.h says which numbers are one). Those that come with the end

@@ -54,6 +54,8 @@ void profile_design_canonical(const struct profile_design *d, struct strbuf *out
 		json_kv_string(&w, "epoch_regex", d->result.epoch_regex);
 	if (d->result.scale)
 		json_kv_string(&w, "scale", output_scale_name[d->result.scale]);
+	if (d->executor)
+		json_kv_string(&w, "executor", d->executor);
 	json_close(&w, '}');
 }
 
@@ -141,7 +143,7 @@ bool profile_design_differs(const struct profile_design *d, const struct json *e
 			    size_t size)
 {
 	static const char *const rest[] = { "design", "replications", "seed",  "command", "accuracy", "epoch",
-					    "regex",  "epoch_regex",  "scale", "mixed",   NULL };
+					    "regex",  "epoch_regex",  "scale", "mixed",   "executor", NULL };
 	struct strbuf text = { 0 }, change = { 0 };
 	struct json *now = NULL;
 	bool differs;

@@ -24,7 +24,7 @@
 #define NS_PER_S INT64_C(1000000000)
 
 struct options {
-	const char *dir, *job, *identity, *work_dir, *cpus, *cgroup;
+	const char *dir, *job, *identity, *work_dir, *cpus, *cgroup, *gate;
 	uid_t uid;
 	gid_t gid;
 	char *user, *home; /* of uid; user NULL: it has no name */
@@ -32,6 +32,7 @@ struct options {
 	rlim_t fsize, as, nofile; /* 0: as they are */
 	uint64_t max_output; /* bytes of each log; 0: any */
 	int nice;
+	bool all_env; /* the job gets our environment */
 	bool pass_code; /* leave with the exit code of the job */
 	char **env; /* "NAME=value" */
 	size_t n_env;

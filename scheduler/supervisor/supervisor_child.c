@@ -108,9 +108,9 @@ static void child_environment(const struct options *o, int said_fd)
 
 	if (!lang || !*lang)
 		lang = "C.UTF-8";
-	failed = clearenv() || setenv("PATH", DEFAULT_PATH, 1) || setenv("HOME", o->home, 1) ||
-		 setenv("LANG", lang, 1) || setenv("POSTRIDER_DIR", o->dir, 1) ||
-		 (o->job && setenv("POSTRIDER_JOB", o->job, 1));
+	failed = (!o->all_env && (clearenv() || setenv("PATH", DEFAULT_PATH, 1) ||
+				  setenv("HOME", o->home, 1) || setenv("LANG", lang, 1))) ||
+		 setenv("POSTRIDER_DIR", o->dir, 1) || (o->job && setenv("POSTRIDER_JOB", o->job, 1));
 	for (size_t i = 0; i < o->n_env && !failed; i++)
 		failed = putenv(o->env[i]) != 0;
 	if (failed)

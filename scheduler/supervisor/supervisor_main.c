@@ -22,6 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define GATE_NS 20000000 /* between two looks for the file */
+
 static int not_run(struct run *r)
 {
 	r->started = (struct moment){ 0 };
@@ -57,6 +59,23 @@ static int code_for_others(const struct run *r, int code)
 	return r->end.si_code == CLD_EXITED ? r->end.si_status : 128 + r->end.si_status;
 }
 
+/* Until the file is there, or somebody wants an end; then false. */
+static bool pass_gate(struct run *r)
+{
+	const struct timespec slice = { .tv_nsec = GATE_NS };
+	sigset_t stop;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTERM);
+	while (access(r->opt->gate, F_OK)) {
+		if (sigtimedwait(&stop, NULL, &slice) == SIGTERM) {
+			set_reason(r, "stopped before it was let go");
+			return false;
+		}
+	}
+	return true;
+}
+
 static int supervise(struct run *r)
 {
 	char go[64];
@@ -71,6 +90,10 @@ static int supervise(struct run *r)
 	if (r->note[0])
 		report(REPORT_NOTE, r->note);
 	sync_started(r);
+	if (r->opt->gate && !pass_gate(r)) {
+		abandon_child(r);
+		return not_run(r);
+	}
 	/* The disk's time is not the command's: a run is measured as `postrider profile` measures it. */
 	r->started = moment_now();
 	snprintf(go, sizeof go, "%lld %lld", (long long)r->started.real_ns, (long long)r->started.boot_ns);

@@ -117,6 +117,8 @@ static void usage(void)
 		"  --env NAME=VALUE   added to its environment; may be repeated\n"
 		"  --keep-env NAME    keep this variable of our own environment, if it is set; may be "
 		"repeated\n"
+		"  --all-env          keep all of our own environment\n"
+		"  --gate FILE        start it when this file is there\n"
 		"  --cpus LIST        the cpus it may use, as in 0-3,8\n"
 		"  --cgroup PATH      a cgroup v2 folder to create for it\n"
 		"  --nice N           niceness\n"
@@ -142,6 +144,7 @@ void parse_options(int argc, char **argv, struct options *o)
 		{ "max-output", 1, NULL, 'O' }, { "rlimit-fsize", 1, NULL, 'F' },
 		{ "rlimit-as", 1, NULL, 'A' },  { "rlimit-nofile", 1, NULL, 'N' },
 		{ "keep-env", 1, NULL, 'K' },   { "pass-code", 0, NULL, 'P' },
+		{ "gate", 1, NULL, 'W' },       { "all-env", 0, NULL, 'E' },
 		{ "help", 0, NULL, 'h' },       { NULL, 0, NULL, 0 },
 	};
 	cpu_set_t cpus;
@@ -157,6 +160,8 @@ void parse_options(int argc, char **argv, struct options *o)
 		case 'w': o->work_dir = optarg; break;
 		case 'e': o->env[o->n_env++] = optarg; break;
 		case 'K': keep_variable(o, optarg); break;
+		case 'W': o->gate = optarg; break;
+		case 'E': o->all_env = true; break;
 		case 'P': o->pass_code = true; break;
 		case 'c': o->cpus = optarg; break;
 		case 'G': o->cgroup = optarg; break;

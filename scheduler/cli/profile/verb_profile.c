@@ -11,12 +11,15 @@
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/job/job_folder.h"
 #include "scheduler/cli/profile/campaign_view.h"
+#include "scheduler/config/config.h"
+#include "scheduler/engines/profile_run.h"
 
 #define SUGGEST_MAX 1000
 
 struct options {
 	struct cli_list factor;
-	const char *design, *command, *accuracy, *regex, *curves, *workdir, *max_spread, *model;
+	const char *design, *command, *accuracy, *regex, *curves, *workdir, *max_spread, *model, *executor,
+		*config;
 	double timeout_s; /* 0: not given */
 	uint64_t replications, seed, tries, suggest; /* UINT64_MAX: not given */
 	bool dry_run, restart, retry, warm_up;
@@ -31,6 +34,8 @@ struct verb {
 	struct job_folder folder;
 	bool in_folder; /* the argument is the folder of a job */
 	bool bar; /* show progress */
+	struct config *config; /* of the engine; NULL: the runs are on this machine */
+	struct engine_runner runner;
 };
 
 /* ---- the design from file and flags ---- */
@@ -92,6 +97,60 @@ static int campaign_prepare(struct verb *v, struct err *err)
 	return rc;
 }
 
+/* ---- where the runs are ---- */
+
+/* A configuration that has nothing but the name of its executor. */
+static int config_of_name(const char *name, struct config **out, struct err *err)
+{
+	struct strbuf text = { 0 };
+	struct json_writer w;
+	struct json *v = NULL;
+	int rc;
+
+	json_begin(&w, &text, false);
+	json_open(&w, '{');
+	json_kv_string(&w, "executor", name);
+	json_close(&w, '}');
+	rc = text.failed ? err_nomem(err, "a name") : json_parse("--executor", text.text, text.len, &v, err);
+	if (!rc)
+		rc = config_from_json("--executor", v, out, err);
+	json_free(v);
+	strbuf_release(&text);
+	return rc;
+}
+
+static int choose_executor(struct verb *v, struct err *err)
+{
+	const char *name = v->o->executor;
+	const struct config_engine *e = NULL;
+	int rc = 0;
+
+	if (!name || !strcmp(name, ENGINE_LOCAL))
+		return 0;
+	if (v->k.design.mixed)
+		return err_fail(err, ERR_ARG, "mixed runs need this machine: leave out --executor");
+	if (v->o->config) {
+		rc = config_read(v->o->config, &v->config, err);
+		e = rc ? NULL : config_engine(v->config, name);
+	}
+	if (!rc && !e) { /* slurm is there without being configured */
+		config_free(v->config);
+		v->config = NULL;
+		rc = config_of_name(name, &v->config, err);
+		e = rc ? NULL : config_engine(v->config, name);
+	}
+	if (!rc && !e)
+		rc = err_fail(err, ERR_NOTFOUND, "there is no engine '%s'", name);
+	if (!rc)
+		rc = engine_runner_init(&v->runner, e, err);
+	if (rc)
+		return rc;
+	v->k.run = engine_profile_run;
+	v->k.runner = &v->runner;
+	v->k.design.executor = e->name;
+	return 0;
+}
+
 /* ---- progress ---- */
 
 static void bar_wipe(const struct verb *v)
@@ -108,16 +167,17 @@ static void on_tick(void *owner, double elapsed_s)
 				  ? NAN
 				  : profile_estimate_run_s(&k->estimate, &k->design, &k->plan.run[k->at]);
 	double left = k->left_s - fmin(elapsed_s, isnan(expected) ? 0.0 : expected);
-	char line[400], a[32], b[32];
+	char line[600], a[32], b[48];
 	struct winsize size = { 0 };
 	int width;
 
 	if (!v->bar)
 		return;
 	width = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
-	snprintf(line, sizeof line, "%zu/%zu %s  %s%s%s%s", k->journal.n_done, k->plan.n, k->shown,
+	snprintf(line, sizeof line, "%zu/%zu %s  %s%s%s%s%s%s", k->journal.n_done, k->plan.n, k->shown,
+		 v->runner.waits[0] ? "waiting for " : "", v->runner.waits, v->runner.waits[0] ? "  " : "",
 		 text_seconds(elapsed_s, a), isnan(left) ? "" : ", ",
-		 isnan(left) ? "" : text_seconds(fmax(left, 0.0), b), isnan(left) ? "" : " left");
+		 isnan(left) ? "" : strcat(text_seconds(fmax(left, 0.0), b), " left"));
 	fprintf(stderr, "\r%.*s\033[K", width < (int)sizeof line ? width : (int)sizeof line - 1, line);
 	fflush(stderr);
 }
@@ -203,6 +263,8 @@ static int run_campaign(struct verb *v, struct err *err)
 	profile_signals_hold(&k->signals);
 	rc = profile_campaign_open(k, v->o->restart ? PROFILE_RESTART : PROFILE_RESUME, v->o->retry, err);
 	if (!rc) {
+		if (k->run)
+			engine_runner_clean(&v->runner, k->dir);
 		rc = profile_campaign_run(k, err);
 		bar_wipe(v);
 		if (rc && k->journal.n_done < k->plan.n)
@@ -290,6 +352,8 @@ static int check_usage(const struct cli *c, const struct options *o)
 	if (o->command && o->n_words)
 		return cli_usage_error(c,
 				       "the command comes from --command or from what follows --, not both");
+	if (o->config && !o->executor)
+		return cli_usage_error(c, "--config says what an engine is like: add --executor NAME");
 	if (o->restart && o->retry)
 		return cli_usage_error(
 			c, "give either --restart (measures everything) or --retry (measures what failed)");
@@ -345,6 +409,12 @@ int verb_profile(int argc, char **argv)
 		{ 0, "suggest", CLI_COUNT, "N", "print the N settings that are most worth measuring",
 		  &o.suggest },
 		{ 0, "model", CLI_TEXT, "FILE", "use the uncertainty of this model for --suggest", &o.model },
+		{ 0, "executor", CLI_TEXT, "NAME",
+		  "run the copies on a cluster: slurm, or an engine of --config\n(default: local, this "
+		  "machine)",
+		  &o.executor },
+		{ 0, "config", CLI_TEXT, "FILE", "the configuration that has the engine of --executor",
+		  &o.config },
 		{ 'n', "dry-run", CLI_FLAG, NULL, "print the plan and its duration, but run nothing",
 		  &o.dry_run },
 		{ 0 },
@@ -372,7 +442,8 @@ int verb_profile(int argc, char **argv)
 			"  postrider profile configs/designs/courier-small.json -o runs.csv --curves "
 			"curves.csv\n"
 			"  postrider profile --factor batch=64,512 --factor njobs=1,3 --replications 3 \\\n"
-			"          -o runs.csv -- ./train.sh --batch {batch} --seed {seed}\n",
+			"          -o runs.csv -- ./train.sh --batch {batch} --seed {seed}\n"
+			"  postrider profile design.json -o runs.csv --executor slurm\n",
 	};
 	struct cli c;
 	struct verb v = { .c = &c, .o = &o };
@@ -394,6 +465,8 @@ int verb_profile(int argc, char **argv)
 	rc = v.in_folder ? job_folder_open(&v.folder, c.arg[0], NULL, &err) : 0;
 	if (!rc)
 		rc = campaign_prepare(&v, &err);
+	if (!rc)
+		rc = choose_executor(&v, &err);
 	if (!rc && o.dry_run)
 		rc = profile_campaign_open(&v.k, PROFILE_LOOK, o.retry, &err);
 	if (!rc)
@@ -405,5 +478,6 @@ int verb_profile(int argc, char **argv)
 		code = code ? code : trained;
 	}
 	profile_campaign_release(&v.k);
+	config_free(v.config);
 	return code;
 }

@@ -42,8 +42,6 @@
 #define BACK_OFF_MOST_S 60.0
 #define CANCEL_AGAIN_NS INT64_C(10000000000)
 
-static const struct engine_ops *const engine_all[] = { &engine_command, &engine_slurm, NULL };
-
 /* ---- telling ---- */
 
 static struct engine_job *find(const struct engines *a, uint64_t id)
@@ -383,10 +381,8 @@ int exec_engine_configure(void *self, const struct config *c, struct err *err)
 
 		if (!g)
 			rc = engine_new(a, c->engine[i].name, &g, err);
-		for (size_t k = 0; !rc && engine_all[k]; k++) {
-			if (engine_all[k]->kind == c->engine[i].kind)
-				g->ops = engine_all[k];
-		}
+		if (!rc)
+			g->ops = engine_ops_of(c->engine[i].kind);
 		while (!rc && g->n_threads < 1 + g->ops->hands)
 			rc = add_thread(g, err);
 		if (!rc)

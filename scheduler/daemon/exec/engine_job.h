@@ -4,7 +4,7 @@
 #define SCHEDULER_DAEMON_EXEC_ENGINE_JOB_H
 
 #include "scheduler/daemon/exec/engine.h"
-#include "scheduler/daemon/exec/errand.h"
+#include "scheduler/engines/errand.h"
 #include "scheduler/daemon/exec/local_job.h"
 #include "scheduler/daemon/exec/spawn.h"
 #include "scheduler/process/identity.h"
@@ -84,7 +84,6 @@ void engine_is_back(struct engine *g);
 /* engine_submit.c */
 int engine_make_call(const struct engines *a, const struct engine *g, const struct exec_job *from,
                      const struct local_job *run, struct engine_call *out, struct err *err);
-void engine_call_release(struct engine_call *c);
 /* Takes the call, also on failure (NULL). */
 struct errand *engine_errand(const struct engine *g, int kind, void *owner, struct engine_call *c);
 void engine_look_to_submit(struct engine_job *j, int64_t now_ns); /* submits it if the engine takes jobs */

@@ -15,19 +15,6 @@
 #define SETTLE_S                                                                                             \
 	3.0 /* for the first look; a controller that is away must not keep the daemon from starting */
 
-bool cluster_in_scope(const char *scope, const char *partition, bool is_default)
-{
-	size_t len = strlen(partition);
-
-	if (is_default && strstr(scope, ",*,"))
-		return true;
-	for (const char *at = scope; len && (at = strchr(at, ',')); at++) {
-		if (!strncmp(at + 1, partition, len) && at[1 + len] == ',')
-			return true;
-	}
-	return false;
-}
-
 /* ---- what is watched ---- */
 
 static void add_to_scope(struct strbuf *scope, const char *partition)

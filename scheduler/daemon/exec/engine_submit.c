@@ -23,49 +23,6 @@
 #define POLL_OUTPUT (16 << 20)
 #define AT_ONCE 8 /* submits that wait for the thread; one while the engine is in doubt */
 
-/* ---- calls ---- */
-
-bool engine_word_add(char ***argv, const char *fmt, ...)
-{
-	struct strbuf word = { 0 };
-	size_t n = 0;
-	char **more, text[JOB_TYPE_MAX_ARG + 1];
-	va_list ap;
-
-	if (!fmt)
-		return true;
-	while (*argv && (*argv)[n])
-		n++;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	strbuf_puts(&word, text);
-	more = word.failed ? NULL : mem_resize(*argv, n + 2, sizeof *more);
-	if (!more) {
-		strbuf_release(&word);
-		return false;
-	}
-	more[n] = word.text;
-	more[n + 1] = NULL;
-	*argv = more;
-	return true;
-}
-
-void engine_quote(struct strbuf *out, const char *word)
-{
-	strbuf_puts(out, "'");
-	for (; *word; word++)
-		strbuf_printf(out, *word == '\'' ? "'\\''" : "%c", *word);
-	strbuf_puts(out, "'");
-}
-
-void engine_call_release(struct engine_call *c)
-{
-	argv_free(c->argv);
-	strbuf_release(&c->input);
-	*c = (struct engine_call){ 0 };
-}
-
 struct errand *engine_errand(const struct engine *g, int kind, void *owner, struct engine_call *c)
 {
 	struct errand *e = mem_calloc(1, sizeof *e);

@@ -12,7 +12,7 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/text/template.h"
-#include "scheduler/daemon/exec/errand.h"
+#include "scheduler/engines/errand.h"
 #include "scheduler/daemon/exec/handover.h"
 #include "scheduler/process/record_format.h"
 #include "tests/support/test.h"

@@ -308,6 +308,63 @@ TEST(test_variables_that_are_kept_reach_the_job)
 	unsetenv("OTHER_THING");
 }
 
+TEST(test_all_of_the_environment_reaches_the_job)
+{
+	struct job j;
+
+	setenv("OTHER_THING", "x y", 1);
+	run(&j, "--all-env --job 7", "echo \"$OTHER_THING|$POSTRIDER_JOB|${HOME:+home}\"");
+	assert_string_equal(said(&j), "x y|7|home\n");
+	unsetenv("OTHER_THING");
+}
+
+TEST(test_the_code_of_the_job_is_passed_on)
+{
+	struct job j;
+
+	run(&j, "--pass-code", "exit 37");
+	assert_int_equal(j.code, 37);
+	assert_int_equal(job_exit_read(j.dir, "", &j.exit, NULL), 0);
+	assert_int_equal(j.exit.exit_code, 37);
+	run(&j, "--pass-code", "kill -9 $$");
+	assert_int_equal(j.code, 128 + SIGKILL);
+	run(&j, "--pass-code", "true");
+	assert_int_equal(j.code, 0);
+	run(&j, "", "exit 37");
+	assert_int_equal(j.code, SUPERVISOR_DONE);
+}
+
+TEST(test_a_job_waits_at_the_gate_and_that_is_not_its_time)
+{
+	char options[500];
+	struct job j = job_new();
+	double until_s = now_s() + PATIENCE_S;
+
+	snprintf(options, sizeof options, "--gate=%s", beside(&j, ".go"));
+	begin(&j, options, "echo gone");
+	while (job_started_read(j.dir, "", &j.started, NULL) && now_s() < until_s)
+		nap(0.005);
+	nap(0.3);
+	assert_string_equal(said(&j), "");
+	assert_int_equal(io_write_file(beside(&j, ".go"), "", 0, NULL), 0);
+	listen_to(&j);
+	end(&j);
+	assert_string_equal(said(&j), "gone\n");
+	assert_true(j.exit.started_boot_ns - j.started.at_boot_ns > 250000000);
+	/* stopped there, it never runs */
+	j = job_new();
+	snprintf(options, sizeof options, "--gate=%s", beside(&j, ".go"));
+	begin(&j, options, "echo gone");
+	while (job_started_read(j.dir, "", &j.started, NULL) && now_s() < until_s)
+		nap(0.005);
+	kill(j.pid, SIGTERM);
+	listen_to(&j);
+	end(&j);
+	assert_false(j.exit.ran);
+	assert_string_equal(j.exit.reason, "stopped before it was let go");
+	assert_string_equal(said(&j), "");
+}
+
 TEST(test_cpu_time_and_memory_are_those_of_all_processes)
 {
 	struct job j;

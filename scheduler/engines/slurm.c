@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/text/text.h"
-#include "scheduler/daemon/exec/slurm.h"
+#include "scheduler/engines/slurm.h"
 
 bool slurm_program(const struct config_engine *c, const char *name, struct engine_call *out)
 {

@@ -1,9 +1,9 @@
 /* A thread that runs the client programs of one engine, one after the other: they talk to a server that may
  * be slow or away, and the loop must not wait for it. An errand has all it takes and comes back with what the
  * program said. No shell, no descriptor of ours but its three streams, a limit of time and of output. Used by
- * engine.c and those beside it, from the loop's thread. */
-#ifndef SCHEDULER_DAEMON_EXEC_ERRAND_H
-#define SCHEDULER_DAEMON_EXEC_ERRAND_H
+ * daemon/exec/engine.c and those beside it, from the loop's thread; profile_run.c does without the thread. */
+#ifndef SCHEDULER_ENGINES_ERRAND_H
+#define SCHEDULER_ENGINES_ERRAND_H
 
 #include <stdbool.h>
 
@@ -39,5 +39,9 @@ int errands_new(char *const *environment, struct errands **out, struct err *err)
 void errands_free(struct errands *s); /* a program under way is given a second, then it is killed */
 struct orders *errands_orders(struct errands *s); /* where to add an errand, and where it comes back */
 void errand_free(struct errand *e);
+/* The same without a thread: argv, input, timeout_s and max_output are given. Once `leaving` the program has
+ * a second left. */
+void errand_run(struct errand *e, char *const *environment, bool (*leaving)(const void *owner),
+                const void *owner);
 
 #endif

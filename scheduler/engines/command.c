@@ -9,7 +9,8 @@
 #include "common/mem.h"
 #include "common/text/template.h"
 #include "common/text/text.h"
-#include "scheduler/daemon/exec/engine.h"
+#include "scheduler/config/job_type.h"
+#include "scheduler/engines/ops.h"
 
 #define TRY_LATER 75 /* EX_TEMPFAIL of sysexits.h */
 

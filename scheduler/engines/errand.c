@@ -1,6 +1,6 @@
 /* Running the client programs of an engine. See errand.h. */
 #define _GNU_SOURCE
-#include "scheduler/daemon/exec/errand.h"
+#include "scheduler/engines/errand.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static int open_input(const struct strbuf *in)
 }
 
 /* 0 or an error number. */
-static int start(const struct errands *s, const struct errand *e, const int fd[3], pid_t *out)
+static int start(char *const *environment, const struct errand *e, const int fd[3], pid_t *out)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
@@ -70,7 +70,7 @@ static int start(const struct errands *s, const struct errand *e, const int fd[3
 	if (!error)
 		error = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
 	if (!error)
-		error = posix_spawnp(out, e->argv[0], &files, &attr, e->argv, s->environment);
+		error = posix_spawnp(out, e->argv[0], &files, &attr, e->argv, environment);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attr);
 	return error;
@@ -99,7 +99,8 @@ static void keep_complaint(struct errand *e, const struct strbuf *said)
 }
 
 /* Its streams until it ends, its time is over or it says too much. */
-static void attend(const struct errands *s, struct errand *e, pid_t pid, int out_fd, int err_fd)
+static void attend(struct errand *e, bool (*leaving)(const void *owner), const void *owner, pid_t pid,
+		   int out_fd, int err_fd)
 {
 	int64_t until_ns = clock_monotonic_ns() + (int64_t)(1e9 * e->timeout_s);
 	struct pollfd p[] = { { .fd = out_fd, .events = POLLIN }, { .fd = err_fd, .events = POLLIN } };
@@ -115,7 +116,7 @@ static void attend(const struct errands *s, struct errand *e, pid_t pid, int out
 			p[0].fd = -1;
 		if (p[1].fd >= 0 && !drain(err_fd, &said, 4096, &enough))
 			p[1].fd = -1;
-		if (orders_leaving(&s->orders) && !left) {
+		if (leaving(owner) && !left) {
 			int64_t soon_ns = clock_monotonic_ns() + (int64_t)(1e9 * LEAVE_S);
 
 			left = true;
@@ -149,15 +150,17 @@ static void attend(const struct errands *s, struct errand *e, pid_t pid, int out
 		e->exit_code = WEXITSTATUS(status);
 }
 
-static void run_program(const struct errands *s, struct errand *e)
+void errand_run(struct errand *e, char *const *environment, bool (*leaving)(const void *owner),
+		const void *owner)
 {
 	int out[2] = { -1, -1 }, complaint[2] = { -1, -1 }, in = open_input(&e->input), error = 0;
 	pid_t pid = 0;
 
+	e->exit_code = -1;
 	if (in < 0 || pipe2(out, O_CLOEXEC) || pipe2(complaint, O_CLOEXEC))
 		error = errno;
 	else
-		error = start(s, e, (const int[]){ in, out[1], complaint[1] }, &pid);
+		error = start(environment, e, (const int[]){ in, out[1], complaint[1] }, &pid);
 	if (in >= 0)
 		close(in);
 	if (out[1] >= 0)
@@ -170,12 +173,17 @@ static void run_program(const struct errands *s, struct errand *e)
 		e->ran = true;
 		fcntl(out[0], F_SETFL, O_NONBLOCK);
 		fcntl(complaint[0], F_SETFL, O_NONBLOCK);
-		attend(s, e, pid, out[0], complaint[0]);
+		attend(e, leaving, owner, pid, out[0], complaint[0]);
 	}
 	if (out[0] >= 0)
 		close(out[0]);
 	if (complaint[0] >= 0)
 		close(complaint[0]);
+}
+
+static bool is_leaving(const void *orders)
+{
+	return orders_leaving(orders);
 }
 
 static void carry_out(struct orders *q, struct order *order)
@@ -184,7 +192,7 @@ static void carry_out(struct orders *q, struct order *order)
 
 	e->exit_code = -1;
 	if (!e->before || !e->before(e))
-		run_program((struct errands *)q, e);
+		errand_run(e, ((struct errands *)q)->environment, is_leaving, q);
 	if (e->after)
 		e->after(e);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/text/text.h"
-#include "scheduler/daemon/exec/slurm.h"
+#include "scheduler/engines/slurm.h"
 
 /* By the name as well: a controller that lost its state gives numbers again. */
 int slurm_past(const struct config_engine *c, uint64_t job, const char *identity, const char *id,

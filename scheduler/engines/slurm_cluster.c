@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "scheduler/daemon/exec/slurm.h"
+#include "scheduler/engines/slurm.h"
 
 #define MAX_FIELD 127
 
@@ -30,6 +30,19 @@ int slurm_look(const struct config_engine *c, enum cluster_question q, struct en
 }
 
 /* ---- the answers ---- */
+
+bool cluster_in_scope(const char *scope, const char *partition, bool is_default)
+{
+	size_t len = strlen(partition);
+
+	if (is_default && strstr(scope, ",*,"))
+		return true;
+	for (const char *at = scope; len && (at = strchr(at, ',')); at++) {
+		if (!strncmp(at + 1, partition, len) && at[1 + len] == ',')
+			return true;
+	}
+	return false;
+}
 
 /* "gpu:2", "gres:gpu:a100:4(S:0-1),mps:100": the devices that are GPUs. */
 static uint64_t count_gpus(const char *gres)

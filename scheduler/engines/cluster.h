@@ -1,7 +1,7 @@
 /* What an engine says about its cluster and about the jobs of others there: filled in line by line by the
  * engine (slurm_cluster.c), asked for by engine_look.c, used by daemon/cluster.c. */
-#ifndef SCHEDULER_DAEMON_EXEC_CLUSTER_H
-#define SCHEDULER_DAEMON_EXEC_CLUSTER_H
+#ifndef SCHEDULER_ENGINES_CLUSTER_H
+#define SCHEDULER_ENGINES_CLUSTER_H
 
 #include <stdbool.h>
 #include <stddef.h>

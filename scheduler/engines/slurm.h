@@ -1,10 +1,10 @@
 /* What slurm.c, slurm_cluster.c and slurm_books.c share. */
-#ifndef SCHEDULER_DAEMON_EXEC_SLURM_H
-#define SCHEDULER_DAEMON_EXEC_SLURM_H
+#ifndef SCHEDULER_ENGINES_SLURM_H
+#define SCHEDULER_ENGINES_SLURM_H
 
 #include <inttypes.h>
 
-#include "scheduler/daemon/exec/engine.h"
+#include "scheduler/engines/ops.h"
 
 #define SLURM_COMMENT "postrider:" /* and the identity: by it a job is found again */
 #define SLURM_NAME "postrider-%" PRIu64 "-%.8s" /* of a job: its number and its identity */
