@@ -95,6 +95,7 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 	if (!calibrate_records_vary(pr)) /* 0: it is in the start-up */
 		out->state[CALIBRATE_DELAY_RECORD] = CALIBRATE_STATED;
 	out->share_fixed = s->share_fixed;
+	out->uses_devices = pr->devices;
 	out->work_errs = does_work_err(pr, &c);
 	out->n_categories = pr->n_categories;
 	for (size_t f = 0; f < CALIBRATE_FACTORS; f++)
@@ -181,6 +182,8 @@ struct calibrate_parts calibrate_parts_of(const struct calibrated *m, const stru
 	const double *v = m->value;
 	double factor[CALIBRATE_FACTORS] = { 1.0, 1.0, 1.0, 1.0 };
 	double share = fmin(j->cpus, j->batch), each, processes = j->processes, n = j->iterations;
+	bool at_devices = m->uses_devices && j->devices > 0.0, on_cpu = !at_devices;
+	double per_device = at_devices ? 1.0 / j->devices : m->uses_devices ? 0.0 : 1.0;
 
 	for (size_t f = 0; f < CALIBRATE_FACTORS; f++) {
 		double sum = 0.0;
@@ -199,11 +202,13 @@ struct calibrate_parts calibrate_parts_of(const struct calibrated *m, const stru
 		.start_s = v[CALIBRATE_START] * factor[CALIBRATE_OF_START],
 		.cpu_s = n *
 			 (v[CALIBRATE_FIXED] * factor[CALIBRATE_OF_FIXED] * (m->share_fixed ? each : 1.0) +
-			  v[CALIBRATE_RECORD] * factor[CALIBRATE_OF_RECORD] * j->batch * each) *
+			  v[CALIBRATE_RECORD] * factor[CALIBRATE_OF_RECORD] * j->batch * each * on_cpu) *
 			 fmax(1.0, processes / v[CALIBRATE_CORES]),
 		.disk_s = n * (v[CALIBRATE_DISK] + v[CALIBRATE_DISK_RECORD] * j->batch) *
 			  (1.0 + j->processes / v[CALIBRATE_SATURATION]),
-		.delay_s = n * (v[CALIBRATE_DELAY] + v[CALIBRATE_DELAY_RECORD] * j->batch) *
+		.delay_s = n *
+			   (v[CALIBRATE_DELAY] * (at_devices || !m->uses_devices) +
+			    v[CALIBRATE_DELAY_RECORD] * j->batch * per_device) *
 			   factor[CALIBRATE_OF_DELAY],
 	};
 }
@@ -278,7 +283,8 @@ char *calibrate_sentence(const struct calibrated *m, char *buf, size_t size)
 	put_costs(&t, ", disk", v[CALIBRATE_DISK], v[CALIBRATE_DISK_RECORD]);
 	if (v[CALIBRATE_DISK] > 0.0 || v[CALIBRATE_DISK_RECORD] > 0.0)
 		put(&t, ", saturation at %.3g processes", v[CALIBRATE_SATURATION]);
-	put_costs(&t, ", waiting elsewhere", v[CALIBRATE_DELAY], v[CALIBRATE_DELAY_RECORD]);
+	put_costs(&t, m->uses_devices ? ", at its devices" : ", waiting elsewhere", v[CALIBRATE_DELAY],
+		  v[CALIBRATE_DELAY_RECORD]);
 	if (isfinite(v[CALIBRATE_CORES]))
 		put(&t, ", shared evenly beyond %.3g processes", v[CALIBRATE_CORES]);
 	return buf;

@@ -16,6 +16,11 @@
  * an iteration as well, as they do in a job whose whole iteration is parallel, it is divided by
  * min(cpus, batch)^a too: the table says which of the two it is.
  *
+ * Devices. Where the runs of a table differ in their devices (gpus), those are a station of their own: a job
+ * with devices computes its records there and not on the cpus, in delay + delay_record * batch / devices an
+ * iteration, and a job without any has no such delay. The devices belong to the job alone while it runs, so
+ * nobody stretches that time either.
+ *
  * A run among more processes than cores tells waiting from computing by its time. Where a table has too few
  * of those, the cores that the runs kept busy tell it, if they were measured: the share of its time that a
  * job computes is one more equation of its row. Without either, all that is not the disk's counts as
@@ -36,6 +41,7 @@
 
 struct calibrate_job {
 	double iterations, batch, cpus, processes; /* all > 0 */
+	double devices;  /* that it has for itself; 0: none */
 	double cpu_used; /* cores that it kept busy in the mean; 0: not known. Only a fit looks at it */
 	double category[CALIBRATE_MAX_CATEGORIES]; /* 0 or 1 each, n_categories of them */
 };
@@ -86,6 +92,7 @@ struct calibrated {
 	double factor_se[CALIBRATE_FACTORS][CALIBRATE_MAX_CATEGORIES];
 	uint8_t share_within_cores; /* 1, in files of version 1: min(cpus, batch, cores)^a */
 	uint8_t share_fixed;        /* 1: the cpus share the fixed cost as they share the records */
+	uint8_t uses_devices;       /* 1: the delays are those of devices, which compute the records */
 	uint8_t work_errs;          /* 1: what comes after the start-up errs by a factor, not all of it */
 	/* goodness of fit, on the rows used */
 	size_t n_rows, n_skipped, n_free; /* skipped: something not above 0 */

@@ -67,13 +67,13 @@ struct terms calibrate_terms(const struct costs *c, const struct row *r, size_t 
 	t.part[CALIBRATE_FIXED] = r->crowd * c->cost[CALIBRATE_FIXED] * factor[CALIBRATE_OF_FIXED] *
 				  (c->share_fixed ? each : 1.0);
 	t.part[CALIBRATE_RECORD] = r->crowd * c->cost[CALIBRATE_RECORD] * r->batch * each *
-				   factor[CALIBRATE_OF_RECORD];
+				   factor[CALIBRATE_OF_RECORD] * r->on_cpu;
 	t.part[CALIBRATE_DISK] = t.stretch * c->cost[CALIBRATE_DISK];
 	t.part[CALIBRATE_DISK_RECORD] = t.stretch * c->cost[CALIBRATE_DISK_RECORD] * r->batch;
 	t.part[CALIBRATE_START] = r->per_start * c->cost[CALIBRATE_START] * factor[CALIBRATE_OF_START];
-	t.part[CALIBRATE_DELAY] = c->cost[CALIBRATE_DELAY] * factor[CALIBRATE_OF_DELAY];
+	t.part[CALIBRATE_DELAY] = c->cost[CALIBRATE_DELAY] * factor[CALIBRATE_OF_DELAY] * r->at_device;
 	t.part[CALIBRATE_DELAY_RECORD] = c->cost[CALIBRATE_DELAY_RECORD] * r->batch *
-					 factor[CALIBRATE_OF_DELAY];
+					 factor[CALIBRATE_OF_DELAY] * r->per_device;
 	for (size_t i = 0; i < N_SHARED; i++)
 		t.total += t.part[i];
 	return t;

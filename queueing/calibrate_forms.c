@@ -248,7 +248,7 @@ bool calibrate_waiting_shows(const struct problem *pr)
 {
 	size_t n = 0;
 
-	if (pr->uses_busy)
+	if (pr->uses_busy || pr->devices)
 		return true;
 	for (size_t i = 0; i < pr->n; i++)
 		n += pr->row[i].crowd > 1.0;
@@ -260,6 +260,8 @@ bool calibrate_records_vary(const struct problem *pr)
 {
 	double first = pr->row[0].batch / pr->row[0].per_start;
 
+	if (pr->devices) /* a start-up has no devices */
+		return true;
 	for (size_t i = 1; i < pr->n; i++)
 		if (fabs(pr->row[i].batch / pr->row[i].per_start / first - 1.0) > 1e-9)
 			return true;

@@ -28,6 +28,8 @@ struct row {
 	double log_t; /* of the time of one iteration */
 	double per_start; /* 1 / iterations */
 	double batch, log_share; /* log of min(cpus, batch) */
+	double on_cpu, at_device, per_device; /* 1 each unless devices are a station: whether it computes its
+	                                       * records on the cpus, has devices, and 1 / their number */
 	double processes, crowd; /* crowd = max(1, processes / cores) */
 	double busy; /* share of its time that it computed, as measured; NaN: not known */
 	double category[CALIBRATE_MAX_CATEGORIES];
@@ -48,6 +50,7 @@ struct problem {
 	size_t n, n_categories;
 	struct point *point;
 	size_t n_points;
+	bool devices; /* are a station */
 	bool uses_busy; /* the shares that were measured are equations too */
 	double within; /* squares of log_t about the means of the points: no fit explains them */
 	double cores; /* INFINITY: none */

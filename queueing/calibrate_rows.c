@@ -8,6 +8,8 @@
 #include "common/stats.h"
 #include "queueing/calibrate_internal.h"
 
+#define LEAST_WITH_DEVICES 3 /* runs */
+
 static bool above_zero(double v)
 {
 	return v > 0.0 && isfinite(v);
@@ -116,9 +118,30 @@ static void find_busy(struct problem *pr)
 	pr->uses_busy = beyond < pr->n / 10 + 3 && known >= pr->n / 10 + 3;
 }
 
+/* Devices are a station where enough runs have more or fewer of them than others. */
+static void find_devices(struct problem *pr)
+{
+	double first = pr->p->job[pr->row[0].from].devices;
+	size_t others = 0;
+
+	for (size_t i = 0; i < pr->n; i++)
+		others += pr->p->job[pr->row[i].from].devices != first;
+	pr->devices = others >= LEAST_WITH_DEVICES && pr->n - others >= LEAST_WITH_DEVICES;
+	for (size_t i = 0; i < pr->n; i++) {
+		struct row *r = &pr->row[i];
+		double devices = pr->p->job[r->from].devices;
+		bool has = devices > 0.0 && isfinite(devices);
+
+		r->on_cpu = pr->devices && has ? 0.0 : 1.0;
+		r->at_device = pr->devices && !has ? 0.0 : 1.0;
+		r->per_device = pr->devices ? (has ? 1.0 / devices : 0.0) : 1.0;
+	}
+}
+
 static bool same_setting(const struct problem *pr, const struct row *a, const struct row *b)
 {
 	return a->batch == b->batch && a->processes == b->processes && a->per_start == b->per_start &&
+	       a->on_cpu == b->on_cpu && a->per_device == b->per_device &&
 	       pr->p->job[a->from].cpus == pr->p->job[b->from].cpus &&
 	       !memcmp(a->category, b->category, pr->n_categories * sizeof *a->category);
 }
@@ -223,6 +246,7 @@ int calibrate_prepare(struct problem *pr, size_t *out_skipped, struct err *err)
 	pr->median_processes = stats_median(v, pr->n);
 	free(v);
 	find_busy(pr);
+	find_devices(pr);
 	rc = find_categories(pr, err);
 	return rc ? rc : make_points(pr, err);
 }

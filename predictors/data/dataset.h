@@ -17,6 +17,7 @@ enum feature_role {
 	ROLE_EPOCHS,
 	ROLE_SAMPLES,
 	ROLE_OTHER,     /* processes of other programs on the machine; a missing value counts as none */
+	ROLE_DEVICES,   /* gpus that the job has for itself */
 	N_ROLES,
 	ROLE_CATEGORY = N_ROLES, /* a 0/1 column of a category; there may be several */
 };

@@ -391,9 +391,8 @@ static int check_decision(const char *name, const struct schema *s, struct err *
 /* {"cpus": "executors"}: the columns must be numbers, factors or derived. The batch is the decision. */
 static void read_roles(struct fields *f, struct schema *s)
 {
-	static const char *const known[] = {
-		"cpus", "njobs", "processes", "epochs", "samples", "other", NULL
-	};
+	static const char *const known[] = { "cpus",    "njobs", "processes",        "epochs",
+					     "samples", "other", SCHEMA_GPUS_COLUMN, NULL };
 	char near[TEXT_HINT];
 	struct fields roles;
 

@@ -17,6 +17,7 @@
 #define SCHEMA_MAX_CANDIDATES 64
 #define SCHEMA_MAX_FEW 16               /* aliases of one column, factors of one product */
 #define SCHEMA_MAX_LIST 1024            /* exclude rules, ignored columns */
+#define SCHEMA_GPUS_COLUMN "gpus"       /* the column of devices, likewise */
 #define SCHEMA_OTHER_COLUMN "other_load" /* the column of other work, unless "roles" names another */
 #define SCHEMA_MAX_BYTES ((size_t)1 << 20)
 

@@ -1,5 +1,6 @@
 /* The schema of a table that comes without one: the default schema, without the columns that the table does
- * not have. In a table that `postrider profile` wrote, every column before the time is a factor. */
+ * not have, and with the gpus of the jobs, if it has such a column. In a table that `postrider profile`
+ * wrote, every column before the time is a factor. */
 #include "predictors/data/schema.h"
 
 #include <string.h>
@@ -93,6 +94,9 @@ int schema_for_table(const struct csv *csv, struct schema **out, struct err *err
 		else
 			i++;
 	}
+	if (!rc && csv_column(csv, SCHEMA_GPUS_COLUMN) >= 0 &&
+	    all_numbers(csv, (size_t)csv_column(csv, SCHEMA_GPUS_COLUMN)))
+		rc = schema_add(s, SCHEMA_GPUS_COLUMN, COLUMN_NUMBER, err);
 	if (!rc && is_profile(csv))
 		rc = add_factors(s, csv, err);
 	if (rc)

@@ -8,9 +8,10 @@
 
 const char *const schema_kind_name[] = { "number", "category", NULL }; /* enum column_kind */
 const char *const schema_role_name[N_ROLES] = {
-	[ROLE_BATCH] = "batch",         [ROLE_CPUS] = "cpus",     [ROLE_NJOBS] = "njobs",
-	[ROLE_PROCESSES] = "processes", [ROLE_EPOCHS] = "epochs", [ROLE_SAMPLES] = "samples",
-	[ROLE_OTHER] = "other"
+	[ROLE_BATCH] = "batch",   [ROLE_CPUS] = "cpus",
+	[ROLE_NJOBS] = "njobs",   [ROLE_PROCESSES] = "processes",
+	[ROLE_EPOCHS] = "epochs", [ROLE_SAMPLES] = "samples",
+	[ROLE_OTHER] = "other",   [ROLE_DEVICES] = SCHEMA_GPUS_COLUMN
 };
 const char *const schema_op_name[] = { "product", "inverse", "log", NULL }; /* enum derived_op */
 

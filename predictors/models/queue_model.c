@@ -10,6 +10,7 @@
 #include "predictors/models/queueing_models.h"
 
 #define HAS_OTHER 0x80000000u /* in the number of categories of a file: a column of other work follows */
+#define HAS_DEVICES 0x40000000u /* the same of devices */
 #define FAR 1e3 /* values further outside the training range than this factor count as that far */
 
 /* ---- features into jobs ---- */
@@ -69,6 +70,7 @@ int queue_map_make(const char *title, const struct settings *s, const struct dat
 	for (int r = 1; r < N_ROLES; r++)
 		measure_role(&m, d, (enum feature_role)r);
 	m.low[ROLE_OTHER] = 0.0; /* a machine without other work is no stranger */
+	m.low[ROLE_DEVICES] = 0.0; /* nor is a job without devices */
 	if (m.at[ROLE_BATCH] < 0) /* without cpus every job has one */
 		return err_fail(
 			err, ERR_NODATA,
@@ -100,6 +102,7 @@ void queue_map_job(const struct queue_map *m, const double *x, struct calibrate_
 				 ? role_value(m, x, ROLE_PROCESSES, 1.0)
 				 : out->cpus * njobs;
 	out->processes += role_value(m, x, ROLE_OTHER, 0.0);
+	out->devices = role_value(m, x, ROLE_DEVICES, 0.0);
 	out->iterations = role_value(m, x, ROLE_SAMPLES, m->samples) / out->batch *
 			  role_value(m, x, ROLE_EPOCHS, m->epochs);
 	for (size_t k = 0; k < m->n_categories; k++) {
@@ -117,16 +120,19 @@ static void save_role(const struct queue_map *m, int role, struct writer *w)
 	write_f64(w, m->mean[role]);
 }
 
-/* A map without a column of other work is written as it was before there were such columns. */
+/* A map without a column of other work, or of devices, is written as before there were such columns. */
 void queue_map_save(const struct queue_map *m, struct writer *w)
 {
 	for (int r = 1; r < ROLE_OTHER; r++)
 		save_role(m, r, w);
 	write_f64(w, m->samples);
 	write_f64(w, m->epochs);
-	write_u32(w, m->n_categories | (m->at[ROLE_OTHER] >= 0 ? HAS_OTHER : 0));
+	write_u32(w, m->n_categories | (m->at[ROLE_OTHER] >= 0 ? HAS_OTHER : 0) |
+			     (m->at[ROLE_DEVICES] >= 0 ? HAS_DEVICES : 0));
 	if (m->at[ROLE_OTHER] >= 0)
 		save_role(m, ROLE_OTHER, w);
+	if (m->at[ROLE_DEVICES] >= 0)
+		save_role(m, ROLE_DEVICES, w);
 	for (size_t k = 0; k < m->n_categories; k++) {
 		write_u32(w, m->category[k]);
 		write_f64(w, m->category_mean[k]);
@@ -141,14 +147,14 @@ static bool load_role(struct reader *r, size_t n_features, int role, struct queu
 	m->high[role] = read_f64(r);
 	m->mean[role] = read_f64(r);
 	m->at[role] = at <= n_features ? (int32_t)at - 1 : -1;
-	return at <= n_features && (m->low[role] > 0.0 || (role == ROLE_OTHER && m->low[role] == 0.0)) &&
+	return at <= n_features && (m->low[role] > 0.0 || (role >= ROLE_OTHER && m->low[role] == 0.0)) &&
 	       m->high[role] >= m->low[role] && isfinite(m->high[role]) && m->mean[role] >= m->low[role] &&
 	       m->mean[role] <= m->high[role];
 }
 
 int queue_map_load(struct reader *r, size_t n_features, struct queue_map *out, struct err *err)
 {
-	struct queue_map m = { .at = { [0] = -1, [ROLE_OTHER] = -1 } };
+	struct queue_map m = { .at = { [0] = -1, [ROLE_OTHER] = -1, [ROLE_DEVICES] = -1 } };
 	bool good = true;
 
 	for (int k = 1; k < ROLE_OTHER; k++)
@@ -159,6 +165,10 @@ int queue_map_load(struct reader *r, size_t n_features, struct queue_map *out, s
 	if (m.n_categories & HAS_OTHER) {
 		good &= load_role(r, n_features, ROLE_OTHER, &m);
 		m.n_categories &= ~HAS_OTHER;
+	}
+	if (m.n_categories & HAS_DEVICES) {
+		good &= load_role(r, n_features, ROLE_DEVICES, &m);
+		m.n_categories &= ~HAS_DEVICES;
 	}
 	good &= m.samples > 0.0 && isfinite(m.samples) && m.epochs > 0.0 && isfinite(m.epochs) &&
 		m.n_categories <= CALIBRATE_MAX_CATEGORIES;
@@ -183,6 +193,7 @@ const char *const queue_words[] = { "calibrated", "paper", "closed", NULL };
 #define KIND_MASK 3
 #define SHARE_FIXED_SHIFT 3
 #define WORK_ERRS_SHIFT 4
+#define DEVICES_SHIFT 5
 
 static struct paper_job paper_job_of(const struct calibrate_job *j)
 {
@@ -211,8 +222,9 @@ static int fit_paper(struct queue_model *m, const struct calibrate_job *job, con
 	return rc;
 }
 
-static int jobs_of(const struct queue_map *m, const struct dataset *d, struct calibrate_job **out,
-		   struct err *err)
+/* devices: they are a station of the model. */
+static int jobs_of(const struct queue_map *m, const struct dataset *d, bool devices,
+		   struct calibrate_job **out, struct err *err)
 {
 	struct calibrate_job *job = mem_calloc(d->n_rows, sizeof *job);
 
@@ -222,6 +234,8 @@ static int jobs_of(const struct queue_map *m, const struct dataset *d, struct ca
 		queue_map_job(m, d->x + i * d->n_features, &job[i]);
 	for (size_t i = 0; d->cpu_used && i < d->n_rows; i++)
 		job[i].cpu_used = d->cpu_used[i];
+	for (size_t i = 0; !devices && i < d->n_rows; i++)
+		job[i].devices = 0.0;
 	*out = job;
 	return 0;
 }
@@ -235,7 +249,7 @@ int queue_model_fit(const char *title, const struct settings *s, const struct da
 	int rc = queue_map_make(title, s, d, &m.map, err);
 
 	if (!rc)
-		rc = jobs_of(&m.map, d, &job, err);
+		rc = jobs_of(&m.map, d, kind == QUEUE_CALIBRATED, &job, err);
 	if (!rc) {
 		struct calibrate_params p = { .job = job,
 					      .n = d->n_rows,
@@ -436,7 +450,8 @@ void queue_model_save(const struct queue_model *m, struct writer *w)
 		write_f64(w, c->se[i]);
 	}
 	write_u8(w, (uint8_t)(c->share_within_cores | m->kind << KIND_SHIFT |
-			      c->share_fixed << SHARE_FIXED_SHIFT | c->work_errs << WORK_ERRS_SHIFT));
+			      c->share_fixed << SHARE_FIXED_SHIFT | c->work_errs << WORK_ERRS_SHIFT |
+			      c->uses_devices << DEVICES_SHIFT));
 	for (size_t k = 0; k < c->n_categories; k++)
 		for (size_t f = 0; f < CALIBRATE_FACTORS; f++) {
 			write_f64(w, c->factor_log[f][k]);
@@ -519,7 +534,8 @@ int queue_model_load(struct reader *r, size_t n_features, struct queue_model *ou
 	m.kind = how >> KIND_SHIFT & KIND_MASK;
 	c->share_fixed = how >> SHARE_FIXED_SHIFT & 1;
 	c->work_errs = how >> WORK_ERRS_SHIFT & 1;
-	good &= how >> WORK_ERRS_SHIFT <= 1;
+	c->uses_devices = how >> DEVICES_SHIFT & 1;
+	good &= how >> DEVICES_SHIFT <= 1;
 	for (size_t k = 0; k < c->n_categories; k++)
 		for (size_t f = 0; f < n_factors; f++) {
 			c->factor_log[f][k] = read_f64(r);

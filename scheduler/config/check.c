@@ -373,7 +373,8 @@ static void check_type_against_model(struct check *k, const struct model *m, con
 		const struct job_param *p = param_of_source(t, s, i);
 		bool ours = !strcmp(s->column[i].name, s->decision) || (int)i == schema_role(s, ROLE_CPUS) ||
 			    (int)i == schema_role(s, ROLE_NJOBS) ||
-			    (int)i == schema_role(s, ROLE_PROCESSES) || (int)i == schema_role(s, ROLE_OTHER);
+			    (int)i == schema_role(s, ROLE_PROCESSES) ||
+			    (int)i == schema_role(s, ROLE_OTHER) || (int)i == schema_role(s, ROLE_DEVICES);
 
 		if (ours)
 			continue;

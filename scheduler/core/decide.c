@@ -119,6 +119,7 @@ int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struc
 	r->epochs = schema_role(s, ROLE_EPOCHS);
 	r->njobs = schema_role(s, ROLE_NJOBS);
 	r->processes = schema_role(s, ROLE_PROCESSES);
+	r->devices = p->scene ? schema_role(s, ROLE_DEVICES) : -1;
 	if (r->decision < 0 || n_columns > SCHEMA_MAX_COLUMNS || m->features->n > DECIDE_MAX_FEATURES)
 		return err_fail(err, ERR_ARG,
 				"the model has %zu columns and %zu features, too many for a decision",
@@ -138,6 +139,12 @@ static void encode(struct decide_rows *r, const struct decide_load *load, const 
 		   double *x)
 {
 	r->number[r->decision] = c->decision;
+	if (r->devices >= 0) { /* as many as this batch wants; the values may say them where nobody counts */
+		uint32_t wanted = device_need_count(&r->p->scene->device, c->decision);
+
+		if (wanted || isnan(r->number[r->devices]))
+			r->number[r->devices] = wanted;
+	}
 	if (r->p->epochs)
 		r->number[r->epochs] = c->epochs;
 	if (load)

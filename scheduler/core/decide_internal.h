@@ -18,7 +18,7 @@ struct decide_load {                  /* what a candidate is predicted to meet, 
 struct decide_rows {
 	const struct decide_params *p;
 	struct job_values job;        /* its numbers are the array below */
-	int decision, epochs, njobs, processes; /* columns; -1: the model has none */
+	int decision, epochs, njobs, processes, devices; /* columns; -1: the model has none */
 	int other;                    /* the column of other work; -1: the model has none */
 	bool other_given;             /* the job says its own */
 	int load_feature[2];          /* of njobs and processes; -1: none */

@@ -89,6 +89,81 @@ static double worst_error(const struct calibrated *m, const struct calibrated *o
 	return worst;
 }
 
+/* Runs of two networks with no, one, two or four devices, among others; `all`: every run has one. */
+static size_t with_devices(const struct calibrated *m, double noise, bool all, struct calibrate_job *job,
+			   double *time_s)
+{
+	static const double batch[] = { 32, 64, 128, 256 }, devices[] = { 0, 1, 2, 4 };
+	struct rng rng = rng_stream(4, 13);
+	size_t n = 0;
+
+	for (size_t s = 0; s < 4 * 4 * 3 * 5; s++, n++) {
+		job[n] = (struct calibrate_job){ .batch = batch[s % 4],
+						 .devices = all ? 1.0 : devices[s / 4 % 4],
+						 .cpus = 1 << s / 16 % 3,
+						 .category = { (double)(s / 48 % 2) } };
+		job[n].processes = job[n].cpus * (1 + rng_below(&rng, 2));
+		job[n].iterations = 24000.0 / job[n].batch * (1 + rng_below(&rng, 3));
+		time_s[n] = calibrate_time_s(m, &job[n]) * exp(noise * rng_normal(&rng));
+	}
+	return n;
+}
+
+TEST(test_devices_are_a_station_of_their_own)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	struct calibrated of = { .value = { 2.1e-3, 3.1e-4, 0.87, 0, 0, 9, 16 }, .uses_devices = 1 }, m;
+	struct calibrate_job one = { .iterations = 100,
+				     .batch = 64,
+				     .cpus = 2,
+				     .processes = 2,
+				     .devices = 1 },
+			     four = one, none = one;
+	struct calibrate_parts p;
+	size_t n;
+
+	of.value[CALIBRATE_DELAY] = 1.3e-3;
+	of.value[CALIBRATE_DELAY_RECORD] = 4.3e-5;
+	n = with_devices(&of, 0.02, false, job, time_s);
+	m = fit(job, time_s, n, 0, 16);
+	printf("record %g, at devices %g and %g per record, sd %g\n", m.value[CALIBRATE_RECORD],
+	       m.value[CALIBRATE_DELAY], m.value[CALIBRATE_DELAY_RECORD], m.sd);
+	assert_true(m.uses_devices && m.sd < 0.03);
+	assert_true(fabs(m.value[CALIBRATE_DELAY_RECORD] / 4.3e-5 - 1.0) < 0.05);
+	assert_true(fabs(m.value[CALIBRATE_RECORD] / 3.1e-4 - 1.0) < 0.05);
+	assert_true(fabs(m.value[CALIBRATE_EXPONENT] - 0.87) < 0.05);
+	/* with devices records are computed there, faster with more of them; without there is no delay */
+	four.devices = 4;
+	none.devices = 0;
+	p = calibrate_parts_of(&of, &one);
+	assert_true(fabs(p.delay_s - 100 * (1.3e-3 + 4.3e-5 * 64)) < 1e-12);
+	assert_true(fabs(p.cpu_s - 100 * 2.1e-3) < 1e-12);
+	p = calibrate_parts_of(&of, &four);
+	assert_true(fabs(p.delay_s - 100 * (1.3e-3 + 4.3e-5 * 64 / 4)) < 1e-12);
+	p = calibrate_parts_of(&of, &none);
+	assert_true(p.delay_s == 0.0 && p.cpu_s > 100 * (2.1e-3 + 3.1e-4 * 64 / 2));
+	/* nobody stretches the time at the devices */
+	one.processes = 64;
+	assert_true(calibrate_parts_of(&of, &one).delay_s == 100 * (1.3e-3 + 4.3e-5 * 64));
+}
+
+/* Where all runs have as many devices, the table says nothing about them: they are not looked at. */
+TEST(test_devices_that_never_differ_change_nothing)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	struct calibrated of = { .value = { 2.1e-3, 3.1e-4, 0.87, 0, 0, 9, 16 } }, m, without;
+	size_t n = with_devices(&of, 0.02, true, job, time_s);
+
+	m = fit(job, time_s, n, 0, 16);
+	for (size_t i = 0; i < n; i++)
+		job[i].devices = 0.0;
+	without = fit(job, time_s, n, 0, 16);
+	assert_false(m.uses_devices);
+	assert_memory_equal(m.value, without.value, sizeof m.value);
+}
+
 TEST(test_a_start_up_is_found_whatever_its_length)
 {
 	static const double start_s[] = { 0.5, 3, 10 };
