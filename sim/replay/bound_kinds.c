@@ -51,6 +51,15 @@ static void put_other(const struct model *m, struct job_values *v)
 		v->number[f->source] = f->min;
 }
 
+/* A job that does not say how many gpus it has, has none. */
+static void put_gpus(const struct model *m, struct job_values *v)
+{
+	int gpus = schema_role(m->schema, ROLE_DEVICES);
+
+	if (gpus >= 0 && isnan(v->number[gpus]))
+		v->number[gpus] = 0.0;
+}
+
 static int bind_values(const struct trace *t, size_t kind, const struct model *m, bool open_epochs,
 		       struct job_values *v, struct err *err)
 {
@@ -64,6 +73,7 @@ static int bind_values(const struct trace *t, size_t kind, const struct model *m
 	}
 	job_values_put_role(v, m->schema, ROLE_CPUS, t->kind[kind].cpus);
 	put_other(m, v);
+	put_gpus(m, v);
 	if (open_epochs && epochs < 0)
 		return refuse(t, kind, "epochs", "open, and the model does not know epochs", err);
 	for (size_t i = 0; i < m->features->n; i++) {
@@ -122,7 +132,10 @@ int bound_kinds_init(struct bound_kinds *b, const struct trace *t, const struct 
 			k->n_batches = world_batches(w, &k->batch);
 		if (!k->n_batches)
 			k->batch = NULL;
-		status = bind_epochs(t, i, k, err);
+		if (world_cluster(w)->gpus != CLUSTER_ANY_GPUS)
+			status = trace_kind_gpus(t, i, &k->gpus, err);
+		if (!status)
+			status = bind_epochs(t, i, k, err);
 		if (!status && model)
 			status = bind_values(t, i, model, k->n_epochs > 0, &k->values, err);
 	}

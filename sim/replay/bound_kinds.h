@@ -11,6 +11,7 @@ struct bound_kind {
 	struct job_values values;             /* without a model: empty */
 	const double *batch; size_t n_batches; /* borrowed; NULL: the model's candidates */
 	double *epochs; size_t n_epochs;      /* open ones; NULL: fixed */
+	uint32_t gpus;                        /* that it holds; 0 where the cluster does not count them */
 };
 
 struct bound_kinds {

@@ -70,7 +70,10 @@ static int brain_make(const struct replay_params *p, struct world_nodes *nodes, 
 	struct daemons_params d = {
 		.sched = { .policy = p->policy->choice,
 			   .model = p->policy->choice.policy->predictor ? p->model : NULL,
-			   .machine = { .cores = c->cores, .slots = c->slots, .memory_mb = c->memory_mb },
+			   .machine = { .cores = c->cores,
+					.slots = c->slots,
+					.memory_mb = c->memory_mb,
+					.devices = c->gpus == CLUSTER_ANY_GPUS ? 0 : c->gpus },
 			   .max_jobs = how->max_live ? how->max_live : MOST_LIVE,
 			   .seed = p->seed,
 			   .window_s = how->window_s,
@@ -153,6 +156,7 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *
 		.memory_mb = k->memory_mb,
 		.memory_mb_per_record = k->memory_mb_per_record,
 		.max_memory_mb = NAN,
+		.device = { .least = bound->gpus },
 	};
 	struct decision *d = b->decision;
 	enum sched_verdict verdict;

@@ -339,7 +339,7 @@ int trace_row_doubt(struct trace_build *b, const char *column, struct err *err)
 	char shown[SHOWN];
 
 	/* Two letters in three may differ by chance in a short name. */
-	if (!near || strlen(column) < 4)
+	if (!near || strlen(column) < 4 || !strcmp(column, TRACE_GPUS))
 		return 0;
 	return trace_build_notice(b, err,
 				  "column '%s' is taken for a property of the jobs; did you mean '%s'?",

@@ -192,3 +192,30 @@ int trace_leave_out(struct trace *t, const bool *kind, const char *reason, struc
 	t->fingerprint = trace_fingerprint(t);
 	return say_left_out(t, all, reason, err);
 }
+
+/* ---- devices ---- */
+
+int trace_kind_gpus(const struct trace *t, size_t kind, uint32_t *out, struct err *err)
+{
+	const char *text = NULL;
+	char shown[64];
+	double v = 0.0;
+
+	for (size_t i = 0; i < t->n_columns; i++)
+		if (!strcmp(t->column[i], TRACE_GPUS))
+			text = t->kind[kind].value[i];
+	*out = 0;
+	if (!text)
+		return 0;
+	if (text_number(text, &v) && v >= 0.0 && v <= TRACE_MAX_CPUS && v == floor(v)) {
+		*out = (uint32_t)v;
+		return 0;
+	}
+	for (size_t i = 0; i < t->n_jobs; i++)
+		if (t->job[i].kind == kind)
+			return err_fail(err, ERR_FORMAT,
+					"%s:%u: field gpus: '%s': need a whole number from 0 to %d", t->name,
+					t->job[i].line, text_printable(text, shown, sizeof shown),
+					TRACE_MAX_CPUS);
+	return err_fail(err, ERR_FORMAT, "%s: field gpus: need a whole number", t->name);
+}

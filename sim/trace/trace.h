@@ -22,6 +22,7 @@
 #define TRACE_MAX_TENANTS 65536
 #define TRACE_MAX_TYPES 4096
 #define TRACE_MAX_CPUS 65536
+#define TRACE_GPUS "gpus" /* the column of values that is also a number of devices: trace_kind_gpus() */
 #define TRACE_MAX_BATCHES 64
 #define TRACE_MAX_VALUE 128       /* bytes of a value or a name */
 #define TRACE_MIN_VALUE 0.001     /* of a job, as the daemon takes it */
@@ -105,5 +106,9 @@ int trace_scale(struct trace *t, double slo_scale, double load_scale, struct err
 /* Leaves out the kinds that are marked and their jobs, and says so in `about` and a notice with the reason.
  * Kinds are numbered anew. ERR_FORMAT: no job is left. */
 int trace_leave_out(struct trace *t, const bool *kind, const char *reason, struct err *err);
+
+/* The devices that jobs of a kind hold: the value of its column `gpus`, 0 where there is none. ERR_FORMAT:
+ * not a whole number from 0 to TRACE_MAX_CPUS. */
+int trace_kind_gpus(const struct trace *t, size_t kind, uint32_t *out, struct err *err);
 
 #endif

@@ -24,9 +24,9 @@ struct campaign {
 	struct strbuf text;
 };
 
-/* ---- the factorial: odometer over categories, samples, epochs, cpus, njobs, batches ---- */
+/* ---- the factorial: odometer over categories, samples, epochs, cpus, gpus, njobs, batches ---- */
 
-enum { SAMPLES = WORLD_FILE_MAX_CATEGORIES, EPOCHS, CPUS, NJOBS, BATCH, FACTORS };
+enum { SAMPLES = WORLD_FILE_MAX_CATEGORIES, EPOCHS, CPUS, GPUS, NJOBS, BATCH, FACTORS };
 
 struct odometer {
 	size_t at[FACTORS], n[FACTORS];
@@ -46,6 +46,7 @@ static void odometer_init(struct odometer *o, const struct world_file *f)
 	o->n[SAMPLES] = f->samples_levels.n;
 	o->n[EPOCHS] = f->epochs_levels.n;
 	o->n[CPUS] = f->cpus.n;
+	o->n[GPUS] = f->gpus.n;
 	o->n[NJOBS] = f->njobs.n;
 	o->n[BATCH] = f->batch.n;
 }
@@ -64,6 +65,7 @@ static struct campaign_setting setting_at(const struct odometer *o, const struct
 {
 	struct campaign_setting s = {
 		.kind = { .cpus = (uint32_t)f->cpus.v[o->at[CPUS]],
+			  .gpus = (uint32_t)f->gpus.v[o->at[GPUS]],
 			  .samples = f->samples_levels.v[o->at[SAMPLES]],
 			  .epochs = f->epochs_levels.v[o->at[EPOCHS]],
 			  .batch = f->batch.v,
@@ -103,6 +105,7 @@ static void write_header(struct campaign *c)
 		csv_put(&c->text, f->category[k].column);
 		strbuf_puts(&c->text, ",");
 	}
+	strbuf_puts(&c->text, world_file_has_devices(f) ? "gpus," : "");
 	strbuf_puts(&c->text, "cpus,njobs,batch,epochs,samples,time_s,accuracy,processes,replication\n");
 }
 
@@ -124,6 +127,8 @@ static void write_row(struct campaign *c, const struct campaign_setting *s, size
 		csv_put(&c->text, s->kind.value[k]->name);
 		strbuf_puts(&c->text, ",");
 	}
+	if (world_file_has_devices(f))
+		strbuf_printf(&c->text, "%u,", s->kind.gpus);
 	for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
 		if (i)
 			strbuf_puts(&c->text, ",");
@@ -229,6 +234,7 @@ int campaign_play_queueing(const struct campaign_params *p, const struct campaig
 			.cycles = (uint64_t)cycles,
 			.compute_s = work.compute_s * draws[i].slow,
 			.disk_s = work.disk_s * draws[i].slow,
+			.device_s = work.device_s * draws[i].slow,
 			.seed = draws[i].seed,
 		};
 

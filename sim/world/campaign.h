@@ -43,7 +43,8 @@ struct campaign_params {
 	uint64_t seed;
 	campaign_play *play;
 };
-/* Columns: the categories, cpus,njobs,batch,epochs,samples,time_s,accuracy,processes,replication. */
+/* Columns: the categories, gpus where the world has devices, then
+ * cpus,njobs,batch,epochs,samples,time_s,accuracy,processes,replication. */
 int campaign_run(const struct campaign_params *p, struct csv **out, struct err *err);
 
 /* Iteration by iteration. The built-in world takes a million events, bigdl.json 28 million. In a world that

@@ -12,15 +12,15 @@
 
 const char *const cluster_place_name[CLUSTER_PLACES + 1] = { "spread", "least-loaded", "promise", NULL };
 
-static const char *const keys[] = { "cores", "slots", "nodes", "memory_mb", "place", NULL };
+static const char *const keys[] = { "cores", "slots", "nodes", "memory_mb", "gpus", "place", NULL };
 /* all but the last are numbers */
-enum { KEY_CORES, KEY_SLOTS, KEY_NODES, KEY_MEMORY, N_NUMBERS, KEY_PLACE = N_NUMBERS, N_KEYS };
+enum { KEY_CORES, KEY_SLOTS, KEY_NODES, KEY_MEMORY, KEY_GPUS, N_NUMBERS, KEY_PLACE = N_NUMBERS, N_KEYS };
 
 struct given { /* what a text or a file says; NaN, -1: nothing */
 	double value[N_NUMBERS];
 	int place;
 };
-static const struct given nothing = { { NAN, NAN, NAN, NAN }, -1 };
+static const struct given nothing = { { NAN, NAN, NAN, NAN, NAN }, -1 };
 
 static int key_of(const char *name)
 {
@@ -34,18 +34,19 @@ static int unknown_key(const char *name, struct err *err)
 {
 	char shown[64], hint[TEXT_HINT];
 
-	return err_fail(err, ERR_ARG,
-			"unknown key '%s' of a cluster%s; there are cores, slots, nodes, memory_mb, place",
-			text_printable(name, shown, sizeof shown), text_hint(name, keys, hint));
+	return err_fail(
+		err, ERR_ARG,
+		"unknown key '%s' of a cluster%s; there are cores, slots, nodes, memory_mb, gpus, place",
+		text_printable(name, shown, sizeof shown), text_hint(name, keys, hint));
 }
 
 static int check(int key, double v, struct err *err)
 {
 	static const double most[N_NUMBERS] = { CLUSTER_MAX_CORES, CLUSTER_MAX_SLOTS, CLUSTER_MAX_NODES,
-						MEMORY_MAX_MB };
-	bool whole = key == KEY_SLOTS || key == KEY_NODES;
+						MEMORY_MAX_MB, CLUSTER_MAX_GPUS };
+	bool whole = key == KEY_SLOTS || key == KEY_NODES || key == KEY_GPUS;
 
-	if (v > 0.0 && v <= most[key] && (!whole || v == floor(v)))
+	if ((v > 0.0 || (key == KEY_GPUS && v == 0.0)) && v <= most[key] && (!whole || v == floor(v)))
 		return 0;
 	if (key == KEY_MEMORY && v == INFINITY)
 		return 0;
@@ -61,7 +62,7 @@ static uint32_t slots_of(double cores)
 
 static int put_together(const struct given *g, struct cluster *out, struct err *err)
 {
-	struct cluster c = { .nodes = 1, .memory_mb = INFINITY };
+	struct cluster c = { .nodes = 1, .memory_mb = INFINITY, .gpus = CLUSTER_ANY_GPUS };
 	int rc = 0;
 
 	if (isnan(g->value[KEY_CORES]))
@@ -82,6 +83,12 @@ static int put_together(const struct given *g, struct cluster *out, struct err *
 				c.slots, c.nodes);
 	if (!isnan(g->value[KEY_MEMORY]))
 		c.memory_mb = g->value[KEY_MEMORY];
+	if (!isnan(g->value[KEY_GPUS]))
+		c.gpus = (uint32_t)g->value[KEY_GPUS];
+	if (c.gpus != CLUSTER_ANY_GPUS && c.gpus % cluster_parts(&c))
+		return err_fail(err, ERR_ARG,
+				"%u gpus on %u nodes: need as many on each, where a job stays on one node",
+				c.gpus, c.nodes);
 	*out = c;
 	return 0;
 }
@@ -97,6 +104,8 @@ struct cluster cluster_shared(const struct cluster *c)
 	part.cores = c->cores / parts;
 	part.slots = c->slots / parts ? c->slots / parts : 1; /* a what-if may have left a remainder */
 	part.memory_mb = c->memory_mb / parts;
+	if (c->gpus != CLUSTER_ANY_GPUS)
+		part.gpus = c->gpus / parts;
 	return part;
 }
 
@@ -220,6 +229,8 @@ static void set_nodes(struct cluster *c, uint32_t nodes)
 		c->cores = fmin(c->cores * ratio, CLUSTER_MAX_CORES);
 		c->slots = slots < CLUSTER_MAX_SLOTS ? (uint32_t)slots : CLUSTER_MAX_SLOTS;
 		c->memory_mb *= ratio;
+		if (c->gpus != CLUSTER_ANY_GPUS)
+			c->gpus = (uint32_t)fmin((double)(c->gpus / c->nodes) * nodes, CLUSTER_MAX_GPUS);
 	}
 	c->nodes = nodes;
 }
@@ -247,6 +258,7 @@ int cluster_set(struct cluster *c, const char *key, double value, struct err *er
 		c->slots_set = true;
 		break;
 	case KEY_NODES: set_nodes(c, (uint32_t)value); break;
+	case KEY_GPUS: c->gpus = (uint32_t)value; break;
 	default: c->memory_mb = value;
 	}
 	return 0;
@@ -260,6 +272,8 @@ void cluster_to_json(const struct cluster *c, struct json_writer *w)
 	json_kv_int(w, keys[KEY_NODES], c->nodes);
 	if (isfinite(c->memory_mb))
 		json_kv_number(w, keys[KEY_MEMORY], c->memory_mb);
+	if (c->gpus != CLUSTER_ANY_GPUS)
+		json_kv_int(w, keys[KEY_GPUS], c->gpus);
 	if (c->place != PLACE_SPREAD)
 		json_kv_string(w, keys[KEY_PLACE], cluster_place_name[c->place]);
 	json_close(w, '}');

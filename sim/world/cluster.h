@@ -15,6 +15,8 @@
 #define CLUSTER_MAX_CORES 1e6
 #define CLUSTER_MAX_NODES 65536
 #define CLUSTER_MAX_SLOTS 10000000
+#define CLUSTER_MAX_GPUS 1000000
+#define CLUSTER_ANY_GPUS UINT32_MAX
 
 enum cluster_place {
 	PLACE_SPREAD,       /* processes of a job are spread over all nodes: the default */
@@ -29,6 +31,7 @@ struct cluster {
 	uint32_t slots;     /* cpus handed out to jobs; default: the cores, rounded down, at least 1 */
 	uint32_t nodes;     /* equal ones; default 1 */
 	double memory_mb;   /* INFINITY: no limit, the default */
+	uint32_t gpus;      /* devices, handed out whole; CLUSTER_ANY_GPUS: not counted, the default */
 	bool slots_set;     /* by cluster_set(): they stay when the cores change */
 	enum cluster_place place;
 };
@@ -45,7 +48,7 @@ static inline uint32_t cluster_parts(const struct cluster *c)
  * (file) names key and reason; cores must be given. */
 int cluster_parse(const char *text_or_file, struct cluster *out, struct err *err);
 int cluster_from_json(const char *where, const struct json *v, struct cluster *out, struct err *err);
-/* One key ("cores", "slots", "nodes", "memory_mb"). Slots that were not set follow the cores by their
+/* One key ("cores", "slots", "nodes", "memory_mb", "gpus"). Slots that were not set follow the cores by their
  * ratio. Where a job stays on one node, other nodes are more or fewer of the same size. */
 int cluster_set(struct cluster *c, const char *key, double value, struct err *err);
 /* an object, which reads back as the same */

@@ -46,8 +46,8 @@ static void read_defaults(struct fields *f, struct world_file *file)
 
 static void read_costs(struct fields *f, struct world_file *file)
 {
-	static const char *const known[] = { "fixed_s", "record_s",      "exponent",
-					     "disk_s",  "disk_record_s", NULL };
+	static const char *const known[] = { "fixed_s",       "record_s", "exponent",        "disk_s",
+					     "disk_record_s", "device_s", "device_record_s", NULL };
 	struct fields c;
 
 	file->exponent = 1.0;
@@ -60,11 +60,17 @@ static void read_costs(struct fields *f, struct world_file *file)
 	field_within(&c, "exponent", &share, &file->exponent);
 	field_within(&c, "disk_s", &seconds, &file->disk_s);
 	field_within(&c, "disk_record_s", &seconds, &file->disk_record_s);
+	field_within(&c, "device_s", &seconds, &file->device_s);
+	field_within(&c, "device_record_s", &seconds, &file->device_record_s);
 	fields_close(&c, f);
 	/* Below a nanosecond the sum of many iterations would not move the clock. */
 	if (file->fixed_s < 1e-9 && file->record_s < 1e-9)
 		fields_fail(f, ERR_FORMAT, "costs",
 			    "fixed_s or record_s must be at least 1e-9: computing takes time");
+	if (world_file_has_devices(file) && file->fixed_s < 1e-9)
+		fields_fail(
+			f, ERR_FORMAT, "costs",
+			"fixed_s must be at least 1e-9: a job with gpus computes nothing else on the cpus");
 }
 
 static void read_measured(struct fields *s, struct world_file *file)
@@ -192,6 +198,7 @@ void world_file_free(struct world_file *f)
 	free(f->njobs.v);
 	free(f->epochs_levels.v);
 	free(f->samples_levels.v);
+	free(f->gpus.v);
 	free(f->measured.v);
 	free(f->name);
 	free(f);

@@ -50,7 +50,9 @@ struct world_file {
 	double samples, epochs;   /* of jobs that do not say */
 	struct world_list batch;
 	struct world_list cpus, njobs, epochs_levels, samples_levels; /* of the campaign */
+	struct world_list gpus;   /* the same; {0} where devices cost nothing */
 	double fixed_s, record_s, exponent, disk_s, disk_record_s;
+	double device_s, device_record_s; /* of jobs with gpus, which compute their records there */
 	struct world_category *category; size_t n_categories;
 	/* where there are no categories; else those of the first category's values count */
 	struct world_accuracy accuracy;
@@ -63,6 +65,7 @@ struct world_file {
 int world_file_read(const char *path, struct world_file **out, struct err *err);
 int world_file_parse(const char *name, const char *text, size_t len, struct world_file **out,
                      struct err *err);
+bool world_file_has_devices(const struct world_file *f); /* jobs with gpus take another time */
 void world_file_free(struct world_file *f);
 /* Members of an open object: the file, costs, laws. */
 void world_file_describe(const struct world_file *f, struct json_writer *w);
@@ -71,10 +74,11 @@ extern const char world_file_builtin[]; /* its text */
 /* ---- jobs ---- */
 struct world_work {               /* of one job */
 	double iterations;        /* whole, at least 1 */
-	double compute_s, disk_s; /* of one process in one iteration, alone on the machine */
+	/* of one process in one iteration, alone on the machine */
+	double compute_s, disk_s, device_s;
 };
 /* What a job of these values takes: value[k] of category k (NULL where there are none). */
 struct world_work world_file_work(const struct world_file *f, const struct world_value *const *value,
-                                  double cpus, double batch, double samples, double epochs);
+                                  double cpus, double gpus, double batch, double samples, double epochs);
 
 #endif

@@ -148,7 +148,8 @@ static void read_category_levels(struct fields *levels, struct world_category *c
 /* Levels that the file does not name. */
 static void fill_campaign(struct fields *f, struct world_file *file)
 {
-	static const double usual_cpus[] = { 1.0, 2.0, 4.0 }, usual_njobs[] = { 1.0, 3.0, 5.0 };
+	static const double usual_cpus[] = { 1.0, 2.0, 4.0 }, usual_njobs[] = { 1.0, 3.0, 5.0 },
+			    usual_gpus[] = { 0.0, 1.0 };
 	struct {
 		struct world_list *list;
 		const double *v;
@@ -156,9 +157,10 @@ static void fill_campaign(struct fields *f, struct world_file *file)
 	} usual[] = { { &file->cpus, usual_cpus, 3 },
 		      { &file->njobs, usual_njobs, 3 },
 		      { &file->epochs_levels, &file->epochs, 1 },
-		      { &file->samples_levels, &file->samples, 1 } };
+		      { &file->samples_levels, &file->samples, 1 },
+		      { &file->gpus, usual_gpus, world_file_has_devices(file) ? 2 : 1 } };
 
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
 		if (usual[i].list->n)
 			continue;
 		usual[i].list->v = mem_array(usual[i].n, sizeof(double));
@@ -175,20 +177,25 @@ void world_campaign(struct fields *f, struct world_file *file)
 {
 	static const struct text_limits cpus = { .min = 1.0, .max = TRACE_MAX_CPUS, .whole = true };
 	static const struct text_limits njobs = { .min = 1.0, .max = WORLD_FILE_MAX_NJOBS, .whole = true };
-	const char *known[WORLD_FILE_MAX_CATEGORIES + 5] = { "cpus", "njobs", "epochs", "samples" };
+	static const struct text_limits gpus = { .min = 0.0, .max = TRACE_MAX_CPUS, .whole = true };
+	const char *known[WORLD_FILE_MAX_CATEGORIES + 6] = { "cpus", "njobs", "epochs", "samples", "gpus" };
 	struct fields levels;
 
 	for (size_t k = 0; k < file->n_categories && !f->rc; k++)
-		known[4 + k] = file->category[k].column;
+		known[5 + k] = file->category[k].column;
 	if (fields_open_member(&levels, f, "levels", known)) {
 		world_levels(&levels, "cpus", &cpus, &file->cpus);
 		world_levels(&levels, "njobs", &njobs, &file->njobs);
 		world_levels(&levels, "epochs", &world_epochs, &file->epochs_levels);
 		world_levels(&levels, "samples", &world_samples, &file->samples_levels);
+		world_levels(&levels, "gpus", &gpus, &file->gpus);
 		for (size_t k = 0; k < file->n_categories && !levels.rc; k++)
 			read_category_levels(&levels, &file->category[k]);
 		fields_close(&levels, f);
 	}
+	if (file->gpus.n && !world_file_has_devices(file))
+		fields_fail(f, ERR_FORMAT, "levels",
+			    "gpus, and the costs have no device_s or device_record_s");
 	if (!f->rc)
 		fill_campaign(f, file);
 }

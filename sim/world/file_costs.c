@@ -27,22 +27,31 @@ const char world_file_builtin[] = /* configs/worlds/two-cores.json, byte by byte
 	"}\n";
 /* clang-format on */
 
-/* A process cannot have less than a record: more cpus than records share the batch no further (as
- * calibrate.h). */
-struct world_work world_file_work(const struct world_file *f, const struct world_value *const *value,
-				  double cpus, double batch, double samples, double epochs)
+bool world_file_has_devices(const struct world_file *f)
 {
-	double fixed_s = f->fixed_s, record_s = f->record_s, disk = 1.0;
+	return f->device_s > 0.0 || f->device_record_s > 0.0;
+}
+
+/* A process cannot have less than a record: more cpus than records share the batch no further (as
+ * calibrate.h). A job with gpus computes its records there, and the rest of an iteration on the cpus. */
+struct world_work world_file_work(const struct world_file *f, const struct world_value *const *value,
+				  double cpus, double gpus, double batch, double samples, double epochs)
+{
+	double fixed_s = f->fixed_s, record_s = f->record_s, device_record_s = f->device_record_s, disk = 1.0;
+	bool at_devices = gpus > 0.0 && world_file_has_devices(f);
 
 	for (size_t k = 0; k < f->n_categories; k++) {
 		fixed_s *= value[k]->fixed;
 		record_s *= value[k]->record;
+		device_record_s *= value[k]->record;
 		disk *= value[k]->disk;
 	}
 	return (struct world_work){
 		.iterations = fmax(1.0, ceil(ceil(samples / batch) * epochs)),
-		.compute_s = fixed_s + record_s * batch / pow(fmin(cpus, batch), f->exponent),
+		.compute_s = fixed_s +
+			     (at_devices ? 0.0 : record_s * batch / pow(fmin(cpus, batch), f->exponent)),
 		.disk_s = disk * (f->disk_s + f->disk_record_s * batch / cpus),
+		.device_s = at_devices ? f->device_s + device_record_s * batch / gpus : 0.0,
 	};
 }
 
@@ -57,6 +66,10 @@ void world_file_describe(const struct world_file *f, struct json_writer *w)
 	json_kv_number(w, "exponent", f->exponent);
 	json_kv_number(w, "disk_s", f->disk_s);
 	json_kv_number(w, "disk_record_s", f->disk_record_s);
+	if (world_file_has_devices(f)) {
+		json_kv_number(w, "device_s", f->device_s);
+		json_kv_number(w, "device_record_s", f->device_record_s);
+	}
 	json_close(w, '}');
 	json_kv_open(w, "factors", '{');
 	for (size_t k = 0; k < f->n_categories; k++) {

@@ -55,7 +55,7 @@ static int add_choice(struct fluid_world *w, size_t kind, double batch, size_t *
 		if (w->choice[i].batch == batch)
 			return 0;
 	w->choice[*io_n].batch = batch;
-	return fluid_laws_add(w->laws, k->cpus, work.compute_s, work.disk_s, &w->choice[(*io_n)++].law, err);
+	return fluid_laws_add(w->laws, k->cpus, &work, &w->choice[(*io_n)++].law, err);
 }
 
 /* Every kind may have its own batches and the world's. */
@@ -116,7 +116,7 @@ static int play_fluid(const struct campaign_params *p, const struct campaign_set
 	int rc = fluid_laws_new(p->file, p->cluster, (double)s->njobs * s->kind.cpus, &laws, err);
 
 	if (!rc)
-		rc = fluid_laws_add(laws, s->kind.cpus, work.compute_s, work.disk_s, &law, err);
+		rc = fluid_laws_add(laws, s->kind.cpus, &work, &law, err);
 	if (!rc) {
 		struct sharing_params sp = { .law = fluid_laws_job_s,
 					     .owner = laws,

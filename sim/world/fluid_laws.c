@@ -15,7 +15,7 @@
 
 struct law {
 	uint32_t cpus;
-	double compute_s, disk_s;
+	double compute_s, disk_s, device_s;
 };
 
 struct fluid_laws {
@@ -29,7 +29,7 @@ struct fluid_laws {
 	size_t most_in_node;
 	struct law *law;
 	double *cycle_s; /* [law * n_points + point] */
-	size_t n, cap;
+	size_t n, cap, n_played;
 	uint32_t *slot; /* hash table of indexes + 1; 0: free */
 	size_t n_slots;
 };
@@ -138,6 +138,7 @@ static int play(const struct fluid_laws *l, const struct law *law, size_t njobs,
 			.cycles = (uint64_t)cycles,
 			.compute_s = law->compute_s,
 			.disk_s = law->disk_s,
+			.device_s = law->device_s,
 			.seed = rng_stream(PLAYED_SEED, i).state,
 		};
 
@@ -183,11 +184,12 @@ static int fill_played(const struct fluid_laws *l, const struct law *law, double
 
 static size_t hash_of(const struct law *law, size_t n_slots)
 {
-	uint64_t a, b;
+	uint64_t a, b, c;
 
 	memcpy(&a, &law->compute_s, sizeof a);
 	memcpy(&b, &law->disk_s, sizeof b);
-	return rng_mix(rng_mix(a) + 3 * rng_mix(b) + law->cpus) & (n_slots - 1);
+	memcpy(&c, &law->device_s, sizeof c);
+	return rng_mix(rng_mix(a) + 3 * rng_mix(b) + 5 * rng_mix(c) + law->cpus) & (n_slots - 1);
 }
 
 /* Where the law is, or the free place where it belongs. */
@@ -199,7 +201,7 @@ static size_t find(const struct fluid_laws *l, const struct law *law)
 		const struct law *other = &l->law[l->slot[i] - 1];
 
 		if (other->cpus == law->cpus && other->compute_s == law->compute_s &&
-		    other->disk_s == law->disk_s)
+		    other->disk_s == law->disk_s && other->device_s == law->device_s)
 			break;
 	}
 	return i;
@@ -224,10 +226,10 @@ static int make_room(struct fluid_laws *l, struct err *err)
 	size_t cap = l->cap ? 2 * l->cap : 16;
 	void *law, *cycle_s;
 
-	if (l->played && l->n == FLUID_MAX_PLAYED)
+	if (l->n_played == FLUID_MAX_PLAYED)
 		return err_fail(err, ERR_ARG,
-				"more than %d sorts of jobs in a fluid world with a barrier or a disk that "
-				"is not exponential; the world queueing takes them",
+				"more than %d sorts of jobs in a fluid world with devices, a barrier or a "
+				"disk that is not exponential; the world queueing takes them",
 				FLUID_MAX_PLAYED);
 	if (l->n < l->cap && 2 * l->n < l->n_slots)
 		return 0;
@@ -248,10 +250,10 @@ static int make_room(struct fluid_laws *l, struct err *err)
 	return 0;
 }
 
-int fluid_laws_add(struct fluid_laws *l, uint32_t cpus, double compute_s, double disk_s, uint32_t *out,
+int fluid_laws_add(struct fluid_laws *l, uint32_t cpus, const struct world_work *work, uint32_t *out,
 		   struct err *err)
 {
-	struct law law = { cpus, compute_s, disk_s };
+	struct law law = { cpus, work->compute_s, work->disk_s, work->device_s };
 	size_t at = find(l, &law);
 	double *cycle_s;
 	int rc;
@@ -264,7 +266,8 @@ int fluid_laws_add(struct fluid_laws *l, uint32_t cpus, double compute_s, double
 	if (rc)
 		return rc;
 	cycle_s = &l->cycle_s[l->n * l->n_points];
-	if (l->played) {
+	if (l->played || law.device_s > 0.0) {
+		l->n_played++;
 		rc = fill_played(l, &law, cycle_s, err);
 		if (rc)
 			return rc;

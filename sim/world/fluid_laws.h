@@ -6,8 +6,8 @@
  * (CACM 16(9), 1973). It is used here because it gives all populations in one go, O(1) each, and because
  * cores per node may be a fraction.
  *
- * With a barrier, or a disk of another law, there is no such formula: the machine itself
- * (world_queueing_machine.h) is played for a few populations, and its mean is taken.
+ * With a barrier, or a disk of another law, there is no such formula, and with devices another one: the
+ * machine itself (world_queueing_machine.h) is played for a few populations, and its mean is taken.
  *
  * All P processes count as equal to the job's own. Where a short job shares with long ones that is an
  * approximation: shares of the cores are right, and waits at the disk are those among its like. */
@@ -34,9 +34,9 @@ struct fluid_laws;
 int fluid_laws_new(const struct world_file *f, const struct cluster *c, double most, struct fluid_laws **out,
                    struct err *err);
 void fluid_laws_free(struct fluid_laws *l);
-/* The index of the law of jobs that compute and read for so long in an iteration, alone on the machine;
- * equal ones are made once. */
-int fluid_laws_add(struct fluid_laws *l, uint32_t cpus, double compute_s, double disk_s, uint32_t *out,
+/* The index of the law of jobs that compute, read and wait for their devices for so long in an iteration,
+ * alone on the machine; equal ones are made once. */
+int fluid_laws_add(struct fluid_laws *l, uint32_t cpus, const struct world_work *work, uint32_t *out,
                    struct err *err);
 size_t fluid_laws_count(const struct fluid_laws *l);
 /* Of one iteration among P processes, the job's own included. */

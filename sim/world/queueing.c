@@ -154,6 +154,7 @@ static int job_of(const struct cost_world *w, const struct world_job *j, struct 
 		.cycles = (uint64_t)cycles,
 		.compute_s = work.compute_s * j->draws.slow,
 		.disk_s = work.disk_s * j->draws.slow,
+		.device_s = work.device_s * j->draws.slow,
 		.seed = j->draws.seed,
 		.tag = fails             ? FAILED
 		       : isnan(accuracy) ? UNKNOWN

@@ -120,6 +120,8 @@ static int bind_kind(const struct binding *b, size_t kind, struct qkind *out, st
 	};
 	for (size_t i = 0; i < b->file->n_categories && !rc; i++)
 		rc = bind_category(b, kind, i, out, err);
+	if (!rc && world_file_has_devices(b->file))
+		rc = trace_kind_gpus(b->trace, kind, &out->gpus, err);
 	if (!rc)
 		rc = bind_number(b, kind, b->samples, WORLD_FILE_MAX_SAMPLES, &out->samples, err);
 	if (!rc)
@@ -186,7 +188,8 @@ int qkind_check_batch(const struct world_file *f, const struct qkind *k, double 
 
 struct world_work qkind_work(const struct world_file *f, const struct qkind *k, double batch, double epochs)
 {
-	return world_file_work(f, k->value, k->cpus, batch, k->samples, isnan(epochs) ? k->epochs : epochs);
+	return world_file_work(f, k->value, k->cpus, k->gpus, batch, k->samples,
+			       isnan(epochs) ? k->epochs : epochs);
 }
 
 double qkind_accuracy(const struct world_file *f, const struct qkind *k, double iterations,

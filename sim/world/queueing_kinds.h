@@ -15,6 +15,7 @@
 struct qkind {
 	const struct world_value *value[WORLD_FILE_MAX_CATEGORIES]; /* by category of the file */
 	uint32_t cpus;
+	uint32_t gpus;            /* the column of that name; 0: none */
 	double samples;
 	double epochs;            /* given or the file's; where they are open, as many as it may have */
 	const double *batch; size_t n_batches; /* its own, or the file's; ascending */

@@ -31,6 +31,7 @@ static void replay_tree(struct qmachine *m, uint32_t i)
 	struct qmachine_node *n = &m->node[i];
 
 	n->next_s = n->disk_done_s < n->cpu_done_s ? n->disk_done_s : n->cpu_done_s;
+	n->next_s = n->device_done_s < n->next_s ? n->device_done_s : n->next_s;
 	for (uint32_t at = (m->n_leaves + i) / 2; at >= 1; at /= 2) {
 		uint32_t left = m->tree[2 * at], right = m->tree[2 * at + 1];
 
@@ -109,6 +110,20 @@ static void enter_cpu(struct qmachine *m, uint32_t process)
 	(void)rc;
 	share_cores(m, n);
 	tell(m, QMACHINE_AT_CPU, process);
+}
+
+/* The devices are its job's own: it is done after their time, whoever else is there. */
+static void enter_device(struct qmachine *m, uint32_t process)
+{
+	const struct qmachine_process *p = &m->process[process];
+	struct qmachine_node *n = &m->node[p->node];
+	/* room was made when the process was placed here */
+	int rc = heap_push(&n->device, m->now_s + m->job[p->job].device_s * drifted(m), process);
+
+	assert(!rc);
+	(void)rc;
+	n->device_done_s = heap_top(&n->device)->key;
+	tell(m, QMACHINE_AT_DEVICE, process);
 }
 
 static void enter_disk(struct qmachine *m, uint32_t process)
@@ -232,6 +247,19 @@ static void end_cpu(struct qmachine *m, struct qmachine_node *n)
 	n->attained_s = e.key; /* what it is but for rounding: so those of equal need leave together */
 	share_cores(m, n);
 	tell(m, QMACHINE_CPU_DONE, e.payload);
+	if (m->job[m->process[e.payload].job].device_s > 0.0)
+		enter_device(m, e.payload);
+	else
+		end_cycle(m, e.payload);
+}
+
+static void end_device(struct qmachine *m, struct qmachine_node *n)
+{
+	struct heap_entry e;
+
+	heap_pop(&n->device, &e);
+	n->device_done_s = n->device.n ? heap_top(&n->device)->key : INFINITY;
+	tell(m, QMACHINE_DEVICE_DONE, e.payload);
 	end_cycle(m, e.payload);
 }
 
@@ -242,7 +270,9 @@ static void step(struct qmachine *m)
 
 	m->now_s = n->next_s;
 	m->events++;
-	if (n->disk_done_s <= n->cpu_done_s)
+	if (n->device_done_s < n->disk_done_s && n->device_done_s < n->cpu_done_s)
+		end_device(m, n);
+	else if (n->disk_done_s <= n->cpu_done_s)
 		end_disk(m, n);
 	else
 		end_cpu(m, n);
@@ -278,7 +308,8 @@ static int place(struct qmachine *m, uint32_t index, const struct qmachine_job *
 	for (uint32_t c = 0; c < j->cpus; c++) {
 		uint32_t at = emptiest_node(m), k;
 
-		if (heap_reserve(&m->node[at].cpu, m->node[at].n_processes + 1))
+		if (heap_reserve(&m->node[at].cpu, m->node[at].n_processes + 1) ||
+		    (j->device_s > 0.0 && heap_reserve(&m->node[at].device, m->node[at].n_processes + 1)))
 			return err_nomem(err, "%u processes of a node", m->node[at].n_processes + 1);
 		k = take_process(m);
 		m->process[k] = (struct qmachine_process){
@@ -319,9 +350,11 @@ int qmachine_start(struct qmachine *m, double now_s, const struct qmachine_job *
 	int rc;
 
 	if (!(j->compute_s > 0.0 && isfinite(j->compute_s) && j->disk_s >= 0.0 && isfinite(j->disk_s)) ||
-	    !j->cpus || !j->cycles || !isfinite(now_s))
-		return err_fail(err, ERR_ARG, "job %llu: %u cpus, %g s computing, %g s at the disk, at %g s",
-				(unsigned long long)j->id, j->cpus, j->compute_s, j->disk_s, now_s);
+	    !(j->device_s >= 0.0 && isfinite(j->device_s)) || !j->cpus || !j->cycles || !isfinite(now_s))
+		return err_fail(
+			err, ERR_ARG,
+			"job %llu: %u cpus, %g s computing, %g s at the disk, %g s at devices, at %g s",
+			(unsigned long long)j->id, j->cpus, j->compute_s, j->disk_s, j->device_s, now_s);
 	while (next_event_s(m) <= now_s)
 		step(m);
 	m->now_s = fmax(m->now_s, now_s);
@@ -348,6 +381,7 @@ int qmachine_start(struct qmachine *m, double now_s, const struct qmachine_job *
 		.first = m->job[index].first,
 		.compute_s = j->compute_s,
 		.disk_s = j->disk_s,
+		.device_s = j->device_s,
 		.start_s = m->now_s,
 		.processes_s = m->processes_s,
 		.jobs_s = m->jobs_s,

@@ -1,8 +1,9 @@
 /* The machine of the world `queueing`: nodes with a disk and cores, processes that cycle between the two.
- * Every process of a job visits the disk of its node (one server, first come first served) and then computes
- * at the node's cores (processor sharing; a process never gets more than one core), as many times as the job
- * has iterations. Without barrier processes run free and the job ends with its last one; with it, an
- * iteration starts for all of them together.
+ * Every process of a job visits the disk of its node (one server, first come first served), then computes at
+ * the node's cores (processor sharing; a process never gets more than one core), and then waits for the
+ * devices of its job, if it has any: they are the job's alone. It does so as many times as the job has
+ * iterations. Without barrier processes run free and the job ends with its last one; with it, an iteration
+ * starts for all of them together.
  *
  * Computations take a constant time. Under processor sharing the law of the service does not matter for the
  * means (Baskett, Chandy, Muntz, Palacios, J. ACM 22, 1975), and equal batches do equal arithmetic.
@@ -21,7 +22,14 @@
 #include "common/heap.h"
 #include "sim/world/file.h"
 
-enum qmachine_what { QMACHINE_AT_DISK, QMACHINE_DISK_DONE, QMACHINE_AT_CPU, QMACHINE_CPU_DONE };
+enum qmachine_what {
+	QMACHINE_AT_DISK,
+	QMACHINE_DISK_DONE,
+	QMACHINE_AT_CPU,
+	QMACHINE_CPU_DONE,
+	QMACHINE_AT_DEVICE,
+	QMACHINE_DEVICE_DONE,
+};
 /* For tests: what happens to a process of a job (its index among the job's, job by id). */
 typedef void qmachine_hook(void *owner, double at_s, enum qmachine_what what, uint32_t node, uint64_t job,
                            uint32_t process);
@@ -41,6 +49,7 @@ struct qmachine_job {
 	uint32_t cpus;
 	uint64_t cycles;          /* of each process, at least 1 */
 	double compute_s, disk_s; /* compute_s > 0; disk_s 0: no visits */
+	double device_s;          /* at its devices; 0: it has none */
 	uint64_t seed;
 	double tag;               /* the owner's */
 };

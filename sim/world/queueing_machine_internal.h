@@ -20,20 +20,21 @@ struct qmachine_task {
 	uint64_t id;
 	uint32_t cpus, running, at_barrier; /* processes */
 	uint32_t first; /* process; of a free slot the next free one */
-	double compute_s, disk_s;
+	double compute_s, disk_s, device_s;
 	double start_s, processes_s, jobs_s; /* the moment it started, and the integrals then */
 	double tag;
 };
 
 struct qmachine_node {
-	double next_s; /* the sooner of the next two */
-	double disk_done_s, cpu_done_s; /* INFINITY: empty */
+	double next_s; /* the soonest of the next three */
+	double disk_done_s, cpu_done_s, device_done_s; /* INFINITY: empty */
 	uint32_t disk_first, disk_last; /* who is served, and the end of the line */
 	uint32_t n_processes; /* placed here and not yet done */
 	double clock_s; /* up to here the next three are */
 	double attained_s; /* service that everybody at the cores has got since they were last idle */
 	double busy_s; /* core-seconds worked */
 	double rate, cores_busy; /* of each process there, and of all together */
+	struct heap device; /* processes whose job's devices work, by the moment they are done */
 	struct heap cpu; /* processes at the cores by the attained service at which they are done */
 };
 

@@ -30,7 +30,7 @@ int qmachine_new(const struct qmachine_params *p, struct qmachine **out, struct 
 	for (uint32_t i = 0; i <= p->nodes; i++) {
 		struct qmachine_node *n = &m->node[i];
 
-		n->next_s = n->disk_done_s = n->cpu_done_s = INFINITY;
+		n->next_s = n->disk_done_s = n->cpu_done_s = n->device_done_s = INFINITY;
 		n->disk_first = n->disk_last = QMACHINE_NONE;
 	}
 	for (uint32_t i = 0; i < m->n_leaves; i++)
@@ -45,8 +45,10 @@ void qmachine_free(struct qmachine *m)
 {
 	if (!m)
 		return;
-	for (uint32_t i = 0; m->node && i < m->params.nodes; i++)
+	for (uint32_t i = 0; m->node && i < m->params.nodes; i++) {
 		heap_release(&m->node[i].cpu);
+		heap_release(&m->node[i].device);
+	}
 	free(m->node);
 	free(m->tree);
 	free(m->process);
@@ -84,9 +86,20 @@ int qmachine_reserve(struct qmachine *m, const struct qmachine *like, struct err
 					err);
 
 	for (uint32_t i = 0; i < m->params.nodes && !rc; i++)
-		if (heap_reserve(&m->node[i].cpu, like->node[i].n_processes))
+		if (heap_reserve(&m->node[i].cpu, like->node[i].n_processes) ||
+		    (like->node[i].device.cap && heap_reserve(&m->node[i].device, like->node[i].n_processes)))
 			rc = err_nomem(err, "%u processes of a node", like->node[i].n_processes);
 	return rc;
+}
+
+/* There is room. */
+static struct heap copy_heap(struct heap to, const struct heap *from)
+{
+	to.n = from->n;
+	to.pushes = from->pushes;
+	if (to.cap && from->n)
+		memcpy(to.entry, from->entry, from->n * sizeof *to.entry);
+	return to;
 }
 
 int qmachine_copy(struct qmachine *to, const struct qmachine *from, struct err *err)
@@ -108,14 +121,11 @@ int qmachine_copy(struct qmachine *to, const struct qmachine *from, struct err *
 	to->ended = kept.ended;
 	to->ended_cap = kept.ended_cap;
 	for (uint32_t i = 0; i < to->params.nodes; i++) {
-		struct heap heap = to->node[i].cpu;
+		struct heap cpu = to->node[i].cpu, device = to->node[i].device;
 
 		to->node[i] = from->node[i];
-		to->node[i].cpu = heap;
-		to->node[i].cpu.n = from->node[i].cpu.n;
-		to->node[i].cpu.pushes = from->node[i].cpu.pushes;
-		if (heap.cap && from->node[i].cpu.n)
-			memcpy(heap.entry, from->node[i].cpu.entry, from->node[i].cpu.n * sizeof *heap.entry);
+		to->node[i].cpu = copy_heap(cpu, &from->node[i].cpu);
+		to->node[i].device = copy_heap(device, &from->node[i].device);
 	}
 	memcpy(to->tree, from->tree, 2 * (size_t)to->n_leaves * sizeof *to->tree);
 	if (from->n_slots)

@@ -180,6 +180,27 @@ for bad in 0 65 2.5 x 2: 2:share ""; do
 done
 expect 2 "an oracle has no daemons" replay $trace --policy greedy-oracle $fluid --daemons 2:shared
 
+# ---- gpus ----
+gpu_jobs="gen:poisson,jobs=60,rate=0.3,cpus=1|2,network=lenet5|resnet,gpus=0|1|2,epochs=4,samples=12000,slo=lognormal:25:0.6"
+gpu_world="--world fluid:configs/worlds/gpus.json"
+expect 0 "jobs with gpus are replayed" replay "$gpu_jobs" --policy queueing $gpu_world -o "$dir/gpus" --json
+json "$dir/out" "JSON: the gpus of the cluster" "d['cluster']['gpus'] == 4 and d['world']['costs']['device_record_s'] == 3e-05"
+that "the table has the gpus" grep -q "^network,gpus,cpus" "$dir/gpus/training.csv"
+expect 0 "a model of times at gpus" train "$dir/gpus/training.csv" -o "$dir/gpus.model" --model queueing -q
+expect 0 "which says so" model show "$dir/gpus.model"
+says out "at its devices" "which says so: in the sentence"
+run predict "$dir/gpus.model" --job network=resnet,cpus=1,njobs=1,epochs=4,samples=12000,gpus=1 --json
+cp "$dir/out" "$dir/one-gpu"
+run predict "$dir/gpus.model" --job network=resnet,cpus=1,njobs=1,epochs=4,samples=12000,gpus=2 --json
+that "two gpus are faster than one" python3 -c "
+import json
+one, two = (json.load(open(p))['candidates'][0]['time_s'] for p in ('$dir/one-gpu', '$dir/out'))
+assert two < 0.8 * one, (one, two)"
+expect 2 "an oracle knows no gpus" replay "$gpu_jobs" --policy greedy-oracle $gpu_world
+says err "knows no gpus" "an oracle knows no gpus: the reason"
+expect 6 "gpus that are no number" replay "gen:poisson,jobs=4,network=lenet5,gpus=many" --policy fixed:128 $gpu_world
+says err "gpus" "gpus that are no number: the column is named"
+
 # ---- Ctrl-C ----
 "$postrider" replay gen:poisson,jobs=3000000,gap=0.01 --policy fixed:128 $fluid -o "$dir/stopped" >"$dir/out" 2>"$dir/err" &
 pid=$!

@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (size_t i = 0; i < f->n_categories; i++)
 		value[i] = &f->category[i].value[0];
-	work = world_file_work(f, value, 1.0, f->batch.n ? f->batch.v[0] : 64.0, f->samples, f->epochs);
+	work = world_file_work(f, value, 1.0, 1.0, f->batch.n ? f->batch.v[0] : 64.0, f->samples, f->epochs);
 	must(work.iterations >= 1.0 && isfinite(work.iterations) && work.compute_s >= 0.0 &&
 		     isfinite(work.compute_s) && work.disk_s >= 0.0 && isfinite(work.disk_s),
 	     "work that is no number");

@@ -86,9 +86,9 @@ TEST(test_what_is_not_given_has_a_default)
 	assert_int_equal(f->njobs.n, 3);
 	assert_true(f->epochs_levels.n == 1 && f->epochs_levels.v[0] == 2.0);
 	assert_true(f->samples_levels.n == 1 && f->samples_levels.v[0] == 1000.0);
-	w = world_file_work(f, NULL, 2.0, 100.0, 1001.0, 2.0);
+	w = world_file_work(f, NULL, 2.0, 0.0, 100.0, 1001.0, 2.0);
 	assert_true(w.iterations == 22.0 && w.compute_s == 0.5 + 0.25 * 50.0 && w.disk_s == 0.0);
-	w = world_file_work(f, NULL, 16.0, 4.0, 1.0, 1.0); /* more cpus than records */
+	w = world_file_work(f, NULL, 16.0, 0.0, 4.0, 1.0, 1.0); /* more cpus than records */
 	assert_true(w.iterations == 1.0 && w.compute_s == 0.5 + 0.25);
 	world_file_free(f);
 }
@@ -106,13 +106,13 @@ TEST(test_factors_multiply_the_costs)
 		"\"accuracy\":{\"b\":{\"best\":0.9,\"half_iterations\":10}}}";
 	struct world_file *f = must(text);
 	const struct world_value *value[] = { &f->category[0].value[0], &f->category[1].value[0] };
-	struct world_work w = world_file_work(f, value, 4.0, 10.0, 1000.0, 1.0);
+	struct world_work w = world_file_work(f, value, 4.0, 0.0, 10.0, 1000.0, 1.0);
 
 	assert_true(fabs(w.compute_s - (1.0 + 30.0 * 0.1 * 10.0 / 2.0)) < 1e-12);
 	assert_true(fabs(w.disk_s - (2.0 + 0.4 * 10.0 / 4.0)) < 1e-12);
 	value[0] = &f->category[0].value[1];
 	value[1] = &f->category[1].value[1];
-	w = world_file_work(f, value, 4.0, 10.0, 1000.0, 1.0);
+	w = world_file_work(f, value, 4.0, 0.0, 10.0, 1000.0, 1.0);
 	assert_true(fabs(w.compute_s - (0.5 + 0.1 * 10.0 / 2.0)) < 1e-12);
 	assert_true(fabs(w.disk_s - 12.0) < 1e-12);
 	assert_true(!f->category[0].value[0].in_campaign && f->category[0].value[1].in_campaign);

@@ -39,7 +39,7 @@ static uint32_t law_of(struct fluid_laws *l, uint32_t cpus, double compute_s, do
 	struct err err = { 0 };
 	uint32_t law = 0;
 
-	if (fluid_laws_add(l, cpus, compute_s, disk_s, &law, &err))
+	if (fluid_laws_add(l, cpus, &(struct world_work){ 1.0, compute_s, disk_s, 0.0 }, &law, &err))
 		fail_msg("%s", err.text);
 	return law;
 }
@@ -423,10 +423,14 @@ TEST(test_too_many_sorts_of_jobs_are_refused)
 	uint32_t law;
 
 	for (size_t i = 0; i < FLUID_MAX_PLAYED; i++)
-		assert_int_equal(fluid_laws_add(l, 1, 1.0 + (double)i, 0.0, &law, &err), 0);
-	assert_int_equal(fluid_laws_add(l, 1, 0.5, 0.0, &law, &err), -ERR_ARG);
+		assert_int_equal(fluid_laws_add(l, 1, &(struct world_work){ 1.0, 1.0 + (double)i, 0.0, 0.0 },
+						&law, &err),
+				 0);
+	assert_int_equal(fluid_laws_add(l, 1, &(struct world_work){ 1.0, 0.5, 0.0, 0.0 }, &law, &err),
+			 -ERR_ARG);
 	assert_non_null(strstr(err.text, "the world queueing takes them"));
-	assert_int_equal(fluid_laws_add(l, 1, 1.0, 0.0, &law, &err), 0); /* one of those there are */
+	assert_int_equal(fluid_laws_add(l, 1, &(struct world_work){ 1.0, 1.0, 0.0, 0.0 }, &law, &err),
+			 0); /* one of those there are */
 	assert_int_equal(law, 0);
 	fluid_laws_free(l);
 }

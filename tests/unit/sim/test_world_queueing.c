@@ -178,6 +178,8 @@ static void watch_event(void *owner, double at_s, enum qmachine_what what, uint3
 	w->last_s = at_s;
 	w->placed[who] = node;
 	switch (what) {
+	case QMACHINE_AT_DEVICE: /* test_world_devices.c */
+	case QMACHINE_DEVICE_DONE: break;
 	case QMACHINE_AT_DISK:
 		if (!w->n_line[node])
 			w->left_s[node] = at_s;
