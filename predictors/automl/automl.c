@@ -340,7 +340,7 @@ static int run_stage(struct automl *a, enum automl_stage stage, struct err *err)
 	for (size_t i = 0; i < a->n[stage]; i++) {
 		if (a->outcome[stage][i].done)
 			a->n_done++;
-		else
+		else if (stage != STAGE_EXPERIMENT || !a->n_parts || i % a->n_parts == a->part - 1)
 			job.unit[n++] = i;
 	}
 	pthread_mutex_init(&job.lock, NULL);
@@ -599,16 +599,27 @@ int automl_run(const struct automl_params *p, struct automl **out, struct err *e
 
 	if (!a)
 		return err_nomem(err, "a campaign");
-	*a = (struct automl){
-		.c = p->c, .p = p->p, .pool = p->pool, .on_progress = p->on_progress, .owner = p->owner
-	};
+	*a = (struct automl){ .c = p->c,
+			      .p = p->p,
+			      .pool = p->pool,
+			      .on_progress = p->on_progress,
+			      .owner = p->owner,
+			      .part = p->part,
+			      .n_parts = p->n_parts,
+			      .best = SIZE_MAX };
 	rc = make_room(a, err);
 	if (!rc)
 		rc = journal_open(p, a, created, &a->journal, err);
+	for (size_t k = 1; k <= p->from_parts && !rc; k++)
+		rc = journal_take_part(a->journal, p, a, k, err);
 	if (!rc)
 		rc = run_stage(a, STAGE_FEATURES, err);
 	if (!rc)
 		rc = run_stage(a, STAGE_EXPERIMENT, err);
+	if (!rc && p->n_parts) {
+		*out = a;
+		return 0;
+	}
 	if (!rc) {
 		choose(a);
 		rc = run_stage(a, STAGE_VALIDATION, err);

@@ -64,6 +64,7 @@ struct automl {
 	void (*on_progress)(void *owner, size_t done, size_t total);
 	void *owner;
 	size_t n_done, n_resumed;
+	size_t part, n_parts;      /* as in automl_params */
 };
 
 struct automl_params {
@@ -72,6 +73,9 @@ struct automl_params {
 	struct pool *pool;
 	const char *dir;     /* where the journal is; it exists */
 	bool restart;        /* forget an old journal */
+	/* Only the experiments of a part, from 1, and nothing after them; n_parts 0: all. */
+	size_t part, n_parts;
+	size_t from_parts;   /* first takes over what DIR/part-1, DIR/part-2, ... have done */
 	const char *program, *created;
 	void (*on_progress)(void *owner, size_t done, size_t total); /* optional; one thread at a time */
 	void *owner;

@@ -294,6 +294,8 @@ static int read_lines(struct journal *j, const struct automl_params *p, struct a
 		}
 		if (line == 1)
 			rc = check_head(j, p, v, created, err);
+		else if (j->fd < 0 && json_get(v, "trials"))
+			; /* of a part: a search that it did not finish is made anew */
 		else if (!get_unit(v, a))
 			rc = err_fail(err, ERR_FORMAT, "%s:%zu: the line is of no part of this campaign",
 				      text_tail(j->path, 120), line);
@@ -403,4 +405,35 @@ int journal_add_trials(struct journal *j, enum automl_stage stage, size_t unit, 
 	json_close(&w, '}');
 	strbuf_puts(&j->line, "\n");
 	return add_line(j, err);
+}
+
+int journal_take_part(struct journal *j, const struct automl_params *p, struct automl *a, size_t part,
+		      struct err *err)
+{
+	struct journal from = { .fd = -1 };
+	struct strbuf path = { 0 };
+	bool *was = mem_calloc(a->n[STAGE_FEATURES] + a->n[STAGE_EXPERIMENT] + 1, sizeof *was);
+	char created[32];
+	size_t whole, n = 0;
+	int rc = 0;
+
+	strbuf_printf(&path, "%s/part-%zu/journal.jsonl", p->dir, part);
+	if (path.failed || !was)
+		rc = err_nomem(err, "a part of the campaign");
+	for (int s = STAGE_FEATURES; s <= STAGE_EXPERIMENT && !rc; s++)
+		for (size_t i = 0; i < a->n[s]; i++)
+			was[n++] = a->outcome[s][i].done;
+	from.path = path.text;
+	if (!rc && !access(path.text, F_OK))
+		rc = read_lines(&from, p, a, created, &whole, err);
+	n = 0;
+	for (int s = STAGE_FEATURES; s <= STAGE_EXPERIMENT && !rc; s++) {
+		for (size_t i = 0; i < a->n[s] && !rc; i++, n++) {
+			if (a->outcome[s][i].done && !was[n])
+				rc = journal_add(j, (enum automl_stage)s, i, &a->outcome[s][i], err);
+		}
+	}
+	free(was);
+	strbuf_release(&path);
+	return rc;
 }

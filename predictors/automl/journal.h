@@ -15,6 +15,9 @@ struct journal;
  * began. */
 int journal_open(const struct automl_params *p, struct automl *a, char *created, struct journal **out,
                  struct err *err);
+/* Takes over what a part of the campaign did (DIR/part-PART/journal.jsonl), if there is such a part. */
+int journal_take_part(struct journal *j, const struct automl_params *p, struct automl *a, size_t part,
+                      struct err *err);
 /* Safe from any thread. */
 int journal_add(struct journal *j, enum automl_stage stage, size_t unit, const struct outcome *o,
                 struct err *err);

@@ -111,7 +111,10 @@ static bool supervisor_words(const struct at_engine *a, size_t copy, char **argv
 	bool fine = engine_word_add(out, "%s", program) && engine_word_add(out, "--dir=%s", k->dir) &&
 		    engine_word_add(out, "--identity=%s", k->identity) &&
 		    engine_word_add(out, "--grace=%.3f", GRACE_S) && engine_word_add(out, "--pass-code") &&
-		    engine_word_add(out, "--all-env") && engine_word_add(out, "--gate=%s", a->gate);
+		    engine_word_add(out, "--all-env");
+
+	if (fine && !a->runner->at_once)
+		fine = engine_word_add(out, "--gate=%s", a->gate);
 
 	if (fine && (d->work_dir || getcwd(here, sizeof here)))
 		fine = engine_word_add(out, "--work-dir=%s", d->work_dir ? d->work_dir : here);
@@ -148,7 +151,9 @@ static void submit(struct at_engine *a, size_t copy, double now_s)
 				 .partition = c->partition,
 				 .cpus = cpus ? (uint32_t)fmax(1.0, atof(cpus)) : 1,
 				 .memory_mb = NAN,
-				 .limit_s = a->p->design->timeout_s + c->time_margin_s };
+				 .limit_s = isfinite(a->p->design->timeout_s)
+						    ? a->p->design->timeout_s + c->time_margin_s
+						    : NAN };
 	char **argv = NULL, **words = NULL, said[ENGINE_MAX_SAID];
 	struct engine_call call = { 0 };
 	enum engine_answer answer = ENGINE_UNSURE;
@@ -317,7 +322,8 @@ static void fail_copy(struct at_engine *a, size_t copy, double now_s, const char
 	a->failed = copy + 1;
 	snprintf(a->why, sizeof a->why, "%s", why);
 	/* With one job less on the machine the others would measure another setting. */
-	stop_all(a, now_s);
+	if (!a->runner->at_once)
+		stop_all(a, now_s);
 }
 
 static const char *word_text(enum engine_word w)
@@ -472,6 +478,7 @@ static int begin(struct at_engine *a, struct err *err)
 		rc = job_identity_draw(k->identity, err);
 	}
 	a->begun_s = clock_monotonic_s();
+	a->open = a->runner->at_once;
 	return rc;
 }
 

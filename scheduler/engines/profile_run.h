@@ -13,6 +13,7 @@
 struct engine_runner {
 	const struct config_engine *config; /* borrowed */
 	const struct engine_ops *ops;
+	bool at_once; /* copies start when they can, and one that fails leaves the others alone */
 	char supervisor[PATH_MAX];
 	char waits[ENGINE_MAX_SAID + 64]; /* what the run waits for, for people; "": it runs */
 };

@@ -183,4 +183,23 @@ if "$python" tests/bench/peers/automl_parity.py "$postrider" "$examples" "$dir/p
 else
 	not_ok "techniques agree with scikit-learn to 1e-6" "$(tail -n 1 "$dir/log")"
 fi
+# ---- in parts ----
+# Without what depends on the moment: the scores and the models are to be the same to the byte.
+"$postrider" automl "$dir/c.ini" -o "$dir/whole" -q >"$dir/out" 2>"$dir/err"
+mkdir "$dir/parts"
+for k in 1 2 3; do
+	expect 0 "part $k of 3 is run by itself" automl "$dir/c.ini" -o "$dir/parts/part-$k" --part $k/3 -q
+done
+that "a part has its share of the experiments" test "$(grep -c '"experiment"' "$dir/parts/part-2/journal.jsonl")" -lt \
+	"$(grep -c '"experiment"' "$dir/whole/journal.jsonl")"
+that "and no results" test ! -e "$dir/parts/part-2/results.json"
+rm -r "$dir/parts/part-3" # a part that was never run is done here
+expect 0 "a campaign takes over its parts" automl "$dir/c.ini" -o "$dir/parts" --parts 3 -v
+same "$dir/parts/results.json" "$dir/whole/results.json" "in parts, and with one missing, the results are the same"
+same "$dir/parts/best.model" "$dir/whole/best.model" "and the model"
+expect 2 "a part that is none is a usage error" automl "$dir/c.ini" -o "$dir/x" --part 4/3
+sed 's/folds = 4/folds = 3/' "$dir/c.ini" >"$dir/other.ini"
+mkdir "$dir/mixed" && cp -r "$dir/parts/part-1" "$dir/mixed/"
+expect 6 "a part of another campaign is refused" automl "$dir/other.ini" -o "$dir/mixed" --parts 1
+says err "part-1/journal.jsonl is of another campaign" "and named"
 finish

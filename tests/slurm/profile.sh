@@ -99,4 +99,34 @@ code=$? ran="profile, resumed"
 code_is 0 "the same command goes on and ends"
 that "and cancels what was left" within 20 none_left
 that "with both runs" test "$(grep -c ,ok "$dir/long.csv")" = 2
+
+# ---- automl: its experiments as jobs ----
+awk 'BEGIN { srand(3); print "cores,size,time"
+	for (i = 0; i < 40; i++) { c = 2 ^ int(5 * rand()); s = 1 + int(9 * rand()); printf "%d,%d,%.4f\n", c, s, 1 + 4 * s / c + 0.05 * rand() } }' >"$dir/table.csv"
+cat >"$dir/c.ini" <<END
+[General]
+y = time
+techniques = ['LRRidge', 'DecisionTree']
+hp_selection = KFold
+validation = HoldOut
+folds = 3
+hold_out_ratio = 0.2
+run_num = 1
+[DataPreparation]
+input_path = table.csv
+[LRRidge]
+alpha = [0.01, 0.1, 1]
+[DecisionTree]
+max_depth = [3, 5, 10]
+END
+SOURCE_DATE_EPOCH=1790000000
+export SOURCE_DATE_EPOCH
+run automl "$dir/c.ini" -o "$dir/here" -q
+before=$(squeue -h -t all | wc -l)
+run automl "$dir/c.ini" -o "$dir/there" --executor slurm --config "$dir/engine.json" --parts 4
+code_is 0 "a campaign of automl is spread over the cluster"
+says err "18 parts were done before" "by the jobs"
+that "as four jobs" test "$(($(squeue -h -t all | wc -l) - before))" = 4
+that "which did the experiments" test "$(cat "$dir"/there/part-*/journal.jsonl | grep -c '"experiment"')" = 18
+same "$dir/there/results.json" "$dir/here/results.json" "the results are those of one machine"
 finish

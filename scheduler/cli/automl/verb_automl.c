@@ -1,5 +1,6 @@
 /* `postrider automl`: runs a campaign and writes its results into a folder. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,8 +12,12 @@
 #include "predictors/techniques/models.h"
 #include "scheduler/cli/automl/automl.h"
 
+#define DEFAULT_PARTS 8
+
 struct options {
-	const char *dir;
+	const char *dir, *part, *executor, *config;
+	uint64_t parts; /* 0: none */
+	size_t part_at, part_of; /* of --part */
 	bool lenient, restart, prepared, dry_run;
 };
 
@@ -141,12 +146,23 @@ static int run(const struct cli *c, const struct options *o, struct err *err)
 	rc = cli_created(created, sizeof created, err);
 	if (!rc)
 		rc = pool_new((size_t)c->threads, &pool, err);
+	if (!rc && o->executor)
+		rc = automl_spread(c, o->dir,
+				   &(struct automl_spread){ .executor = o->executor,
+							    .config = o->config,
+							    .parts = (size_t)o->parts,
+							    .lenient = o->lenient,
+							    .restart = o->restart },
+				   err);
 	if (!rc)
 		rc = automl_run(&(struct automl_params){ .c = campaign,
 							 .p = prepared,
 							 .pool = pool,
 							 .dir = o->dir,
 							 .restart = o->restart,
+							 .part = o->part_at,
+							 .n_parts = o->part_of,
+							 .from_parts = (size_t)o->parts,
 							 .program = postrider_program,
 							 .created = created,
 							 .on_progress = on_progress,
@@ -155,7 +171,7 @@ static int run(const struct cli *c, const struct options *o, struct err *err)
 	cli_progress_end(&progress);
 	if (!rc && a->n_resumed)
 		cli_notice(c, "%zu parts were done before; went on from there", a->n_resumed);
-	if (!rc)
+	if (!rc && !o->part)
 		rc = deliver(c, o, a, err);
 	if (!rc && c->verbose)
 		cli_notice(c, "%zu experiments in %.2f s on %zu threads", a->n[STAGE_EXPERIMENT],
@@ -181,6 +197,18 @@ int verb_automl(int argc, char **argv)
 		{ 0, "restart", CLI_FLAG, NULL, "begin anew, whatever the folder has", &o.restart },
 		{ 0, "prepared", CLI_FLAG, NULL,
 		  "write the prepared table too (prepared.csv; with -n to stdout)", &o.prepared },
+		{ 0, "executor", CLI_TEXT, "NAME",
+		  "spread the experiments over a cluster: slurm, or an engine of\n--config", &o.executor },
+		{ 0, "config", CLI_TEXT, "FILE", "the configuration that has the engine of --executor",
+		  &o.config },
+		{ 0, "parts", CLI_COUNT, "N",
+		  "with --executor: as so many jobs (default: 8). Without it:\ntake over what DIR/part-1 to "
+		  "DIR/part-N have done",
+		  &o.parts },
+		{ 0, "part", CLI_TEXT, "K/N",
+		  "run part K of N of the experiments, and nothing after them;\nDIR is part-K in the folder "
+		  "of the whole",
+		  &o.part },
 		{ 'n', "dry-run", CLI_FLAG, NULL, "check the campaign and prepare the table; run nothing",
 		  &o.dry_run },
 		{ 0 },
@@ -200,12 +228,13 @@ int verb_automl(int argc, char **argv)
 		.min_args = 1,
 		.max_args = 1,
 		.examples = "  postrider automl campaign.ini -o results\n"
+			    "  postrider automl campaign.ini -o results --executor slurm --parts 16\n"
 			    "  postrider automl campaign.ini -n --prepared | head\n"
 			    "  postrider automl predict results/best.model new.csv\n",
 	};
 	struct err err = { 0 };
 	struct cli c;
-	int code;
+	int code, end = 0;
 
 	if (argc > 1 && !strcmp(argv[1], "predict"))
 		return automl_predict(argc - 1, argv + 1);
@@ -213,5 +242,16 @@ int verb_automl(int argc, char **argv)
 		return code;
 	if (!o.dir && !o.dry_run)
 		return cli_usage_error(&c, "no folder for the results: add -o DIR, or -n to run nothing");
+	if (!o.executor && o.config)
+		return cli_usage_error(&c, "--config is for --executor NAME");
+	if (o.part && (o.executor || o.parts))
+		return cli_usage_error(&c, "--part is one job: give it without --executor and --parts");
+	if (o.executor && !o.parts)
+		o.parts = DEFAULT_PARTS;
+	if (o.parts > AUTOML_MAX_PARTS)
+		return cli_usage_error(&c, "--parts: 1 to %d", AUTOML_MAX_PARTS);
+	if (o.part && (sscanf(o.part, "%4zu/%4zu%n", &o.part_at, &o.part_of, &end) != 2 || o.part[end] ||
+		       !o.part_at || o.part_at > o.part_of))
+		return cli_usage_error(&c, "--part %s: a part and their number, such as 1/8", o.part);
 	return run(&c, &o, &err) ? cli_fail(&err) : 0;
 }

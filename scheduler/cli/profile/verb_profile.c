@@ -11,7 +11,7 @@
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/job/job_folder.h"
 #include "scheduler/cli/profile/campaign_view.h"
-#include "scheduler/config/config.h"
+#include "scheduler/cli/profile/engine_option.h"
 #include "scheduler/engines/profile_run.h"
 
 #define SUGGEST_MAX 1000
@@ -99,48 +99,17 @@ static int campaign_prepare(struct verb *v, struct err *err)
 
 /* ---- where the runs are ---- */
 
-/* A configuration that has nothing but the name of its executor. */
-static int config_of_name(const char *name, struct config **out, struct err *err)
-{
-	struct strbuf text = { 0 };
-	struct json_writer w;
-	struct json *v = NULL;
-	int rc;
-
-	json_begin(&w, &text, false);
-	json_open(&w, '{');
-	json_kv_string(&w, "executor", name);
-	json_close(&w, '}');
-	rc = text.failed ? err_nomem(err, "a name") : json_parse("--executor", text.text, text.len, &v, err);
-	if (!rc)
-		rc = config_from_json("--executor", v, out, err);
-	json_free(v);
-	strbuf_release(&text);
-	return rc;
-}
-
 static int choose_executor(struct verb *v, struct err *err)
 {
 	const char *name = v->o->executor;
 	const struct config_engine *e = NULL;
-	int rc = 0;
+	int rc;
 
 	if (!name || !strcmp(name, ENGINE_LOCAL))
 		return 0;
 	if (v->k.design.mixed)
 		return err_fail(err, ERR_ARG, "mixed runs need this machine: leave out --executor");
-	if (v->o->config) {
-		rc = config_read(v->o->config, &v->config, err);
-		e = rc ? NULL : config_engine(v->config, name);
-	}
-	if (!rc && !e) { /* slurm is there without being configured */
-		config_free(v->config);
-		v->config = NULL;
-		rc = config_of_name(name, &v->config, err);
-		e = rc ? NULL : config_engine(v->config, name);
-	}
-	if (!rc && !e)
-		rc = err_fail(err, ERR_NOTFOUND, "there is no engine '%s'", name);
+	rc = cli_engine(name, v->o->config, &v->config, &e, err);
 	if (!rc)
 		rc = engine_runner_init(&v->runner, e, err);
 	if (rc)
