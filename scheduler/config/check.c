@@ -490,21 +490,3 @@ size_t config_check(const struct config *c, config_finding *tell, void *owner)
 	}
 	return k.n_errors;
 }
-
-/* Keeps the first error. */
-static void first_error(void *owner, bool is_error, const char *text)
-{
-	struct err *first = owner;
-
-	if (is_error && !first->code)
-		err_fail(first, ERR_FORMAT, "%s", text);
-}
-
-int config_check_files(const struct config *c, struct err *err)
-{
-	struct err first = { 0 };
-
-	if (!config_check(c, first_error, &first))
-		return 0;
-	return err_fail(err, first.code, "%s", first.text);
-}

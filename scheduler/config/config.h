@@ -203,9 +203,8 @@ int config_reloadable(const struct config *old, const struct config *fresh, stru
 
 /* Whether what a configuration names is there and fits together: model and policy, programs, folders, groups.
  * Told one by one, "FILE: types.digits.argv[0]: reason"; returns how many of them are errors, the rest being
- * worth a look. For a daemon's start the first error will do. */
+ * worth a look. */
 typedef void config_finding(void *owner, bool is_error, const char *text);
 size_t config_check(const struct config *c, config_finding *tell, void *owner);
-int config_check_files(const struct config *c, struct err *err); /* ERR_FORMAT */
 
 #endif

@@ -208,9 +208,3 @@ void outcome_stats_sums_json(const struct outcome_stats *t, struct json_writer *
 	json_kv_number(w, "p99_us", ring_quantile(&t->submit_us, 0.99));
 	json_close(w, '}');
 }
-
-void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w)
-{
-	outcome_stats_sums_json(t, w);
-	outcome_stats_types_json(t, w);
-}

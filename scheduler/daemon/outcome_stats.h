@@ -43,6 +43,5 @@ void outcome_stats_wait(struct outcome_stats *t, double wait_s);
 /* Members "slo", "coverage", "types", "wait", "decision", "submit", "submissions" of the open object. */
 void outcome_stats_sums_json(const struct outcome_stats *t, struct json_writer *w);  /* without "types" */
 void outcome_stats_types_json(const struct outcome_stats *t, struct json_writer *w); /* "types" alone */
-void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w);
 
 #endif

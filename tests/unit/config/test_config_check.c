@@ -40,15 +40,12 @@ static struct config *with(const char *more)
 static void tells(const struct config *c, size_t n_errors, const char *expected)
 {
 	struct strbuf told = { 0 };
-	struct err err = { 0 };
 	size_t n = config_check(c, collect, &told);
 
 	if (n != n_errors || !strstr(strbuf_text(&told), expected))
 		fail_msg("%zu errors, not %zu, or no '%s': %s", n, n_errors, expected, strbuf_text(&told));
 	if (!*expected)
 		assert_string_equal(strbuf_text(&told), "");
-	assert_int_equal(config_check_files(c, &err), n_errors ? -ERR_FORMAT : 0);
-	assert_true(!n_errors == !err.text[0]);
 	strbuf_release(&told);
 }
 

@@ -34,7 +34,8 @@ static const struct json *told(struct json **root)
 
 	json_begin(&w, &text, false);
 	json_open(&w, '{');
-	outcome_stats_json(&stats, &w);
+	outcome_stats_sums_json(&stats, &w);
+	outcome_stats_types_json(&stats, &w);
 	json_close(&w, '}');
 	assert_int_equal(json_parse("stats", text.text, text.len, root, NULL), 0);
 	strbuf_release(&text);
