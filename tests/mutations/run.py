@@ -2,7 +2,7 @@
 """Do the tests notice a mistake? Applies small wrong changes to a copy of the tree, one at a time, and runs the
 tests of the layer. A change that no test notices "survives": a test is missing, or the code does nothing.
 
-  tests/mutations/run.py LAYER... [--only TEXT] [--list] [--jobs N]     (`make mutations LAYER=core`)
+  tests/mutations/run.py LAYER... [--only TEXT] [--list] [--jobs N] [--copy DIR]     (`make mutations LAYER=core`)
   tests/mutations/run.py --check        does every change still find its text? (a part of .ci/run)
 
 tests/mutations/LAYER.txt holds the changes of one layer. Lines before the first FILE set up the layer:
@@ -19,7 +19,8 @@ text must occur exactly once in the file. A block without `+` lines deletes its 
   - if (upper_s > slo_s)
   + if (upper_s >= slo_s)
 
-The copy lies in build/mutations/, so the tree itself is never touched and objects are reused. It is built with the flags of
+The copy lies in build/mutations/, so the tree itself is never touched and objects are reused. Two runs at a time need a
+--copy each. It is built with the flags of
 `make`, so that a compiler cache (CC="ccache gcc") has its objects already.
 """
 import argparse
@@ -246,12 +247,14 @@ def run_layer(layer, only, jobs):
 
 
 def main():
+    global COPY
     parser = argparse.ArgumentParser(description="Apply wrong changes one at a time and see whether a test notices.")
     parser.add_argument("layer", nargs="*", help="core, jobs, store, ...; none: all of tests/mutations/*.txt")
     parser.add_argument("--only", help="only changes whose note, file or place contains this text")
     parser.add_argument("--list", action="store_true", help="print the changes and run nothing")
     parser.add_argument("--check", action="store_true", help="only see whether every change finds its text")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--copy", default=COPY, help="where the copy of the tree lies (%(default)s)")
     options = parser.parse_args()
     layers = options.layer or sorted(os.path.basename(p)[:-4]
                                      for p in glob.glob(os.path.join(ROOT, "tests/mutations/*.txt")))
@@ -264,6 +267,7 @@ def main():
         complaints = [line for layer in layers for line in stale(layer)]
         print("\n".join(complaints) or "every mutation finds its text")
         return 1 if complaints else 0
+    COPY = os.path.abspath(options.copy)
     copy_tree()
     good = [run_layer(layer, options.only, options.jobs) for layer in layers]
     return 0 if all(good) else 1
