@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/rng.h"
 #include "predictors/trees/ensemble_model.h"
 #include "predictors/data/features.h"
 #include "predictors/trees/forest.h"
@@ -87,6 +88,34 @@ static int complete_oob(struct hybrid *h, const struct dataset *d, const uint32_
 	return 0;
 }
 
+/* Of more rows the forest learns from so many, drawn at random: it corrects a law, and leaves of a few rows
+ * each from a million would be gigabytes of noise. */
+#define MOST_ROWS 50000
+
+static int thin_rest(struct dataset **rest, uint32_t *row, size_t n, uint64_t seed, struct err *err)
+{
+	struct rng rng = rng_stream(seed, UINT64_MAX - 5);
+	uint32_t *at = mem_array(n, sizeof *at);
+	struct dataset *few = NULL;
+	int rc = at ? 0 : err_nomem(err, "%zu rows", n);
+
+	for (size_t i = 0; i < n && !rc; i++)
+		at[i] = (uint32_t)i;
+	if (!rc) {
+		rng_shuffle(&rng, at, n);
+		rc = dataset_subset(*rest, at, MOST_ROWS, &few, err);
+	}
+	if (!rc) {
+		for (size_t k = 0; k < MOST_ROWS; k++)
+			at[k] = row[at[k]];
+		memcpy(row, at, MOST_ROWS * sizeof *row);
+		dataset_free(*rest);
+		*rest = few;
+	}
+	free(at);
+	return rc;
+}
+
 static int fit_forest(struct hybrid *h, const struct settings *s, const struct dataset *d,
 		      const struct fit_context *ctx, const double *leverage, struct err *err)
 {
@@ -112,6 +141,10 @@ static int fit_forest(struct hybrid *h, const struct settings *s, const struct d
 			rest->y[i] = log(rest->y[i]) -
 				     log(queue_model_time_s(&h->queue, rest->x + i * d->n_features));
 		rc = ranges_find(rest, &h->ranges, err);
+	}
+	if (!rc && n > MOST_ROWS) {
+		rc = thin_rest(&rest, row, n, ctx->seed, err);
+		n = MOST_ROWS;
 	}
 	if (!rc)
 		rc = forest_ops.fit(s, rest, ctx, &forest, err);

@@ -274,6 +274,26 @@ TEST(test_out_of_bag_residuals_are_those_of_rows_not_seen)
 	dataset_free(all);
 }
 
+/* 50,000 rows are enough to correct a law, whatever the table: a forest of a million would be gigabytes. */
+TEST(test_the_forest_of_a_large_table_learns_from_a_part)
+{
+	struct dataset *d = world(600, 0.05, 9, 0.3); /* 57,600 rows */
+	struct predictor p =
+		fit_with(&hybrid_ops, "trees=20", d, (struct fit_context){ .seed = 1, .want_oob = true });
+	const double *oob = hybrid_ops.oob(p.self);
+	double *out = malloc(d->n_rows * sizeof *out);
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_rows; i++)
+		n += !isnan(oob[i]);
+	assert_true(d->n_rows > 55000 && n > 49000 && n <= 50000);
+	predictor_predict(&p, d->x, d->n_rows, out);
+	assert_true(score_of(d->y, out, d->n_rows).mape < 0.05); /* what only the forest can know included */
+	free(out);
+	predictor_release(&p);
+	dataset_free(d);
+}
+
 TEST(test_no_bag_no_out_of_bag)
 {
 	struct dataset *d = world(1, 0.05, 1, 0.1);
