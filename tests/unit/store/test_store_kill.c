@@ -50,9 +50,11 @@ static void commit_for_ever(const char *dir, int confirmed)
 	}
 }
 
-/* The highest id confirmed by a child that is killed after `after_us`. */
-static uint64_t run_and_kill(const char *dir, unsigned after_us)
+/* The highest id confirmed by a child that is killed after `after_us`, counted from its start or, with
+ * `commits`, from the first commit that it confirms: on a busy machine to open a store takes long. */
+static uint64_t run_and_kill(const char *dir, unsigned after_us, bool commits)
 {
+	struct pollfd first;
 	uint64_t id, highest = 0;
 	int fd[2], status;
 	pid_t child;
@@ -65,6 +67,9 @@ static uint64_t run_and_kill(const char *dir, unsigned after_us)
 		commit_for_ever(dir, fd[1]);
 	}
 	close(fd[1]);
+	first = (struct pollfd){ fd[0], POLLIN, 0 };
+	if (commits)
+		assert_int_equal(poll(&first, 1, 60000), 1);
 	usleep(after_us);
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -88,7 +93,7 @@ TEST(test_confirmed_rows_survive_kill_at_any_moment)
 	snprintf(dir, sizeof dir, "%s", fresh_dir());
 	for (int i = 0; i < KILLS; i++) {
 		/* from within the opening to well within the commits */
-		uint64_t highest = run_and_kill(dir, 200 + rng_below(&rng, 60000));
+		uint64_t highest = run_and_kill(dir, 200 + rng_below(&rng, 60000), i % 2);
 		struct store *s = open_store(dir);
 		sqlite3 *db = NULL;
 
@@ -111,5 +116,5 @@ TEST(test_confirmed_rows_survive_kill_at_any_moment)
 	print_message(
 		"%d kills, %d of them after a confirmed commit; %llu rows confirmed, %lld in the file\n",
 		KILLS, with_progress, (unsigned long long)confirmed, in_file);
-	assert_true(with_progress > KILLS / 4);
+	assert_true(with_progress >= KILLS / 2);
 }
