@@ -233,6 +233,7 @@ test-slurm: $(PROGRAMS) ## jobs on a real Slurm of three nodes, with faults (4 m
 	@BIN=$(abspath $(BIN)) tests/slurm/job_submit.sh
 	@BIN=$(abspath $(BIN)) tests/slurm/accounting.sh
 	@BIN=$(abspath $(BIN)) tests/slurm/profile.sh
+	@BIN=$(abspath $(BIN)) tests/slurm/across_nodes.sh
 
 .PHONY: test-slurm-long
 test-slurm-long: test-slurm ## the same, promises and foreseen starts on 80 jobs, the overhead, and 400 jobs with kills (12 minutes)

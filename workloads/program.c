@@ -12,6 +12,7 @@
 #include "common/text/text.h"
 #include "workloads/digits.h"
 #include "workloads/report.h"
+#include "workloads/slurm_peers.h"
 #include "workloads/tcp.h"
 #include "workloads/train.h"
 
@@ -52,7 +53,8 @@ static void help(FILE *to)
 			"      --peers LIST       workers on several machines instead, which meet over TCP: "
 			"HOST:PORT\n"
 			"                         of each, commas between; each is started with the same "
-			"list\n"
+			"list.\n"
+			"                         slurm: the tasks of this step of srun\n"
 			"      --rank N           which of --peers this one is, from 0 (SLURM_PROCID, as "
 			"srun "
 			"sets it)\n");
@@ -319,8 +321,13 @@ static int train(const struct options *o, struct err *err)
 /* Workers on several machines: this process is one of them, and only the first talks. */
 static int join_peers(const struct options *o, struct err *err)
 {
-	int rc = tcp_setup(o->peers, (unsigned)o->rank, &program->workers, err);
+	struct strbuf found = { 0 };
+	bool ask_slurm = !strcmp(o->peers, "slurm");
+	int rc = ask_slurm ? slurm_peers((unsigned)o->rank, &found, err) : 0;
 
+	if (!rc)
+		rc = tcp_setup(ask_slurm ? found.text : o->peers, (unsigned)o->rank, &program->workers, err);
+	strbuf_release(&found);
 	if (rc)
 		return rc;
 	program->run = tcp_run;

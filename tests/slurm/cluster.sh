@@ -14,6 +14,7 @@ S=$dir/slurm
 SLURM_CONF=$S/slurm.conf
 export SLURM_CONF
 cluster_pids=
+cluster_nodes="n1 n2 n3"
 
 # Debian puts munged and the daemons into /usr/sbin, which is not in everybody's PATH.
 PATH=$PATH:/usr/sbin:/sbin
@@ -37,7 +38,8 @@ cluster_configure() {
 s = [socket.socket() for _ in range(4)]
 for x in s: x.bind(("127.0.0.1", 0))
 print(*[x.getsockname()[1] for x in s])')
-	mkdir -p "$S/munge" "$S/state" "$S/log" "$S/tmp/n1" "$S/tmp/n2" "$S/tmp/n3" "$S/spool"
+	mkdir -p "$S/munge" "$S/state" "$S/log" "$S/spool"
+	for node in $cluster_nodes; do mkdir -p "$S/tmp/$node"; done
 	chmod 755 "$dir" "$S" "$S/munge"
 	dd if=/dev/urandom of="$S/munge/key" bs=1024 count=1 2>/dev/null
 	chmod 600 "$S/munge/key"
@@ -94,7 +96,7 @@ controller_start() { # [-c]: the first time
 
 node_start() { # NAME
 	slurmd -D -N "$1" -f "$SLURM_CONF" >>"$S/log/out" 2>&1 &
-	eval "node_$1=$!"
+	eval "node_$(echo "$1" | tr . _)=$!"
 	cluster_pids="$cluster_pids $!"
 }
 
@@ -102,6 +104,7 @@ all_idle() { [ "$(sinfo -hN -o '%N %T' 2>/dev/null | sort -u | grep -c ' idle$')
 
 cluster_start() {
 	cluster_configure
+	${after_configure:-:}
 	munged -F --force --key-file="$S/munge/key" --socket="$S/munge/socket" --pid-file="$S/munge/pid" \
 		--log-file="$S/munge/log" --seed-file="$S/munge/seed" >>"$S/log/out" 2>&1 &
 	cluster_pids=$!
@@ -109,7 +112,7 @@ cluster_start() {
 	while [ ! -S "$S/munge/socket" ] && [ $tries -gt 0 ]; do tries=$((tries - 1)) && sleep 0.1; done
 	${before_controller:-:} # what needs munged, and what the controller needs
 	controller_start -c
-	for node in n1 n2 n3; do node_start $node; done
+	for node in $cluster_nodes; do node_start "$node"; done
 	tries=300
 	while ! all_idle; do
 		tries=$((tries - 1))

@@ -15,6 +15,7 @@
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 #include "workloads/digits.h"
+#include "workloads/slurm_peers.h"
 #include "workloads/tcp.h"
 #include "workloads/train.h"
 
@@ -368,4 +369,45 @@ TEST(test_tcp_training_learns_the_same_bits)
 	assert_memory_equal(&seen->accuracy, &accuracy, sizeof accuracy);
 	data_close(&train_data);
 	data_close(&test_data);
+}
+
+/* ---- the workers of a step of Slurm ---- */
+
+static void assert_peers(const char *nodes, const char *tasks, unsigned rank, const char *expected,
+			 unsigned node)
+{
+	struct strbuf out = { 0 };
+	struct err err = { 0 };
+	unsigned at = 99;
+
+	if (slurm_peers_list(nodes, tasks, 7000, rank, &out, &at, &err))
+		fail_msg("%s", err.text);
+	assert_string_equal(strbuf_text(&out), expected);
+	assert_int_equal(at, node);
+	strbuf_release(&out);
+}
+
+TEST(test_workers_of_a_step_of_slurm)
+{
+	static const char *const bad[][2] = { { "", "1" },           { "n[1-3", "1(x3)" },
+					      { "n[3-1]", "1(x3)" }, { "n[1-3]", "1" },
+					      { "n1", "" },          { "n1", "1(x" },
+					      { "n1,,n2", "1(x2)" }, { "n[]", "1" },
+					      { "n1", "300" },       { "n[1-999999]", "1(x999999)" },
+					      { "n1", "-1" } };
+
+	assert_peers("n1,n2", "1(x2)", 1, "n1:7000,n2:7001", 1);
+	assert_peers("n[1-2]", "2,1", 1, "n1:7000,n1:7001,n2:7002", 0);
+	assert_peers("n[08-10,12],gpu", "1(x5)", 4, "n08:7000,n09:7001,n10:7002,n12:7003,gpu:7004", 4);
+	assert_peers("a[1-2]-ib,b3", "1(x3)", 2, "a1-ib:7000,a2-ib:7001,b3:7002", 2);
+	assert_peers("127.0.0.[11-12]", "2(x2)", 2,
+		     "127.0.0.11:7000,127.0.0.11:7001,127.0.0.12:7002,127.0.0.12:7003", 1);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct strbuf out = { 0 };
+		unsigned at;
+
+		if (!slurm_peers_list(bad[i][0], bad[i][1], 7000, 0, &out, &at, NULL))
+			fail_msg("'%s' with tasks '%s' is '%s'", bad[i][0], bad[i][1], strbuf_text(&out));
+		strbuf_release(&out);
+	}
 }
