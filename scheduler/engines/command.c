@@ -143,6 +143,7 @@ static bool command_line(const char *line, struct engine_line *out)
 	char word[32];
 	int said = 0;
 
+	*out = (struct engine_line){ 0 };
 	if (sscanf(line, "%32s %63s %31s %n", out->identity, out->id, word, &said) != 3 ||
 	    strlen(out->identity) != 32)
 		return false;

@@ -55,6 +55,7 @@ enum engine_word {               /* the engine's word about a job */
 struct engine_line {             /* of what poll() asked for */
 	char identity[33], id[ENGINE_MAX_ID + 1];
 	enum engine_word word;
+	bool placed;             /* it was given a node */
 	char said[ENGINE_MAX_SAID]; /* the state and the reason in the engine's own words */
 };
 

@@ -123,7 +123,7 @@ static int slurm_poll(const struct config_engine *c, struct engine_call *out, st
 	if (slurm_program(c, "squeue", out) && engine_word_add(&out->argv, "--noheader") &&
 	    engine_word_add(&out->argv, "--states=all") &&
 	    engine_word_add(&out->argv, "--user=%u", (unsigned)geteuid()) &&
-	    engine_word_add(&out->argv, "--format=%%i|%%T|%%k|%%r"))
+	    engine_word_add(&out->argv, "--format=%%i|%%T|%%k|%%N|%%r"))
 		return 0;
 	return err_nomem(err, "squeue");
 }
@@ -150,19 +150,23 @@ enum engine_word slurm_word(const char *state)
 	return ENGINE_RUNS; /* RUNNING, COMPLETING, SUSPENDED, ...: nothing follows from it */
 }
 
-/* "12|PENDING|postrider:IDENTITY|Resources"; comments of others may be anything. */
+/* "12|PENDING|postrider:IDENTITY|n1|Resources"; comments of others may be anything. */
 static bool slurm_line(const char *line, struct engine_line *out)
 {
 	char state[32], said[ENGINE_MAX_SAID];
+	const char *reason;
 	int at = 0;
 
+	*out = (struct engine_line){ 0 };
 	if (sscanf(line, "%63[^|]|%31[A-Z_]|" SLURM_COMMENT "%32[0-9a-f]%n", out->id, state, out->identity,
 		   &at) != 3 ||
-	    strlen(out->identity) != 32 || line[at] != '|')
+	    strlen(out->identity) != 32 || line[at] != '|' || !(reason = strchr(line + at + 1, '|')))
 		return false;
+	out->placed = reason > line + at + 1;
+	reason++;
 	out->word = slurm_word(state);
-	snprintf(said, sizeof said, "%s%s%.100s", state, strcmp(line + at + 1, "None") ? ", " : "",
-		 strcmp(line + at + 1, "None") ? line + at + 1 : "");
+	snprintf(said, sizeof said, "%s%s%.100s", state, strcmp(reason, "None") ? ", " : "",
+		 strcmp(reason, "None") ? reason : "");
 	text_printable(said, out->said, sizeof out->said);
 	return true;
 }

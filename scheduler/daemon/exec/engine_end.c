@@ -165,6 +165,13 @@ bool engine_settle_end(struct engine_job *j, int64_t now_ns)
 	return true;
 }
 
+/* It was given a node and cancelled before anything of it ran: so Slurm does where a controller that lost its
+ * state gave a number again, and a node has a job of that number still. Nobody meant it. */
+static bool failed_to_launch(const struct engine_job *j)
+{
+	return j->word == ENGINE_CANCELLED && j->placed && j->run->state != LOCAL_RUNNING;
+}
+
 void engine_look_at_word(struct engine_job *j, int64_t now_ns)
 {
 	const struct config_engine *c = j->engine->config;
@@ -176,13 +183,14 @@ void engine_look_at_word(struct engine_job *j, int64_t now_ns)
 		if (j->missing < MISSING || j->hand == THERE || j->run->state == LOCAL_RUNNING)
 			return;
 	}
-	if (j->missing >= MISSING && j->run->state != LOCAL_RUNNING && j->submits < SUBMITS) {
+	if ((j->missing >= MISSING || failed_to_launch(j)) && j->run->state != LOCAL_RUNNING &&
+	    j->submits < SUBMITS) {
 		if (j->run->stop_asked) {
 			local_job_never_ran(j->run, true, "stopped on request, before it was started");
 			return;
 		}
-		log_warn("job %" PRIu64 ": %s does not have it, and it has not run: it is submitted again",
-			 j->run->id, j->engine->name);
+		log_warn("job %" PRIu64 ": %s %s, and it has not run: it is submitted again", j->run->id,
+			 j->engine->name, j->missing >= MISSING ? "does not have it" : "could not launch it");
 		j->hand = TO_SUBMIT;
 		j->over_ns = 0;
 		return;

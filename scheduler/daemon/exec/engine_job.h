@@ -60,6 +60,7 @@ struct engine_job {
 	struct errand *errand;
 	char id[ENGINE_MAX_ID + 1];
 	enum engine_word word;
+	bool placed; /* the engine gave it a node */
 	char said[ENGINE_MAX_SAID];
 	char told[ENGINE_MAX_SAID + 128]; /* why it waits */
 	uint64_t counts_from; /* polls before this one say nothing about it */

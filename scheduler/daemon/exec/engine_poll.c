@@ -22,8 +22,12 @@ static int by_identity(const void *a, const void *b)
 	const struct engine_line *x = a, *y = b;
 	int order = strcmp(x->identity, y->identity);
 
-	/* Of two that are one job the one that lives counts. */
-	return order ? order : (int)(x->word >= ENGINE_ENDED) - (int)(y->word >= ENGINE_ENDED);
+	/* Of two that are one job the one that lives counts, and of two that have ended the later one. */
+	if (!order)
+		order = (int)(x->word >= ENGINE_ENDED) - (int)(y->word >= ENGINE_ENDED);
+	if (!order && strlen(x->id) != strlen(y->id))
+		return strlen(x->id) > strlen(y->id) ? -1 : 1;
+	return order ? order : strcmp(y->id, x->id);
 }
 
 static size_t count_lines(const char *s)
@@ -123,6 +127,7 @@ static void judge(struct engine_job *j, const struct poll_lines *p, int64_t now_
 	snprintf(j->id, sizeof j->id, "%s", l->id);
 	snprintf(j->said, sizeof j->said, "%s", l->said);
 	j->word = l->word;
+	j->placed = l->placed;
 	if (l->word < ENGINE_ENDED)
 		j->over_ns = 0; /* an engine may take a job up again */
 	else if (!j->over_ns)

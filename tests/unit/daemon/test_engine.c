@@ -118,19 +118,22 @@ TEST(test_lines_of_squeue)
 {
 	struct engine_line l;
 
-	assert_true(engine_slurm.line("12|PENDING|postrider:" IDENTITY "|Resources", &l));
+	assert_true(engine_slurm.line("12|PENDING|postrider:" IDENTITY "||Resources", &l));
 	assert_string_equal(l.identity, IDENTITY);
 	assert_string_equal(l.id, "12");
 	assert_int_equal(l.word, ENGINE_WAITS);
+	assert_false(l.placed);
 	assert_string_equal(l.said, "PENDING, Resources");
-	assert_true(engine_slurm.line("12|NODE_FAIL|postrider:" IDENTITY "|None", &l));
+	assert_true(engine_slurm.line("12|NODE_FAIL|postrider:" IDENTITY "|n[1-2]|None", &l));
 	assert_int_equal(l.word, ENGINE_NODE);
+	assert_true(l.placed);
 	assert_string_equal(l.said, "NODE_FAIL");
-	assert_true(engine_slurm.line("12|COMPLETING|postrider:" IDENTITY "|None", &l));
+	assert_true(engine_slurm.line("12|COMPLETING|postrider:" IDENTITY "|n1|None", &l));
 	assert_int_equal(l.word, ENGINE_RUNS);
-	assert_false(engine_slurm.line("12|PENDING|(null)|Resources", &l));
-	assert_false(engine_slurm.line("12|PENDING|postrider:" IDENTITY "0|x", &l)); /* too long */
-	assert_false(engine_slurm.line("12|PENDING|postrider:0123|x", &l));
+	assert_false(engine_slurm.line("12|PENDING|(null)||Resources", &l));
+	assert_false(engine_slurm.line("12|PENDING|postrider:" IDENTITY "0||x", &l)); /* too long */
+	assert_false(engine_slurm.line("12|PENDING|postrider:0123||x", &l));
+	assert_false(engine_slurm.line("12|PENDING|postrider:" IDENTITY "|n1", &l)); /* torn */
 	assert_false(engine_slurm.line("", &l));
 }
 
