@@ -1,5 +1,5 @@
-/* The workers of a step of Slurm, as srun tells each of them in its environment: with `postrider-train --peers
- * slurm` no list is needed. */
+/* The workers of a step of Slurm, as srun tells each of them in its environment: `postrider-train --peers`
+ * with the word slurm needs no list. */
 #ifndef WORKLOADS_SLURM_PEERS_H
 #define WORKLOADS_SLURM_PEERS_H
 
