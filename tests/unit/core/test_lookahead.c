@@ -104,6 +104,46 @@ TEST(test_an_expected_end_pushed_past_the_deadline_breaks_the_promise)
 	strike(&t);
 }
 
+/* Such jobs took three times, or a fifth of, what the model says, under whatever load they met. */
+static struct adapt *seen(double factor)
+{
+	const struct adapt_params defaults = { 0 };
+	struct adapt *a;
+
+	assert_int_equal(adapt_new(&defaults, &a, NULL), 0);
+	adapt_reset(a, 0.1);
+	for (int i = 0; i < 100; i++)
+		assert_true(adapt_observe(a, BY(0), 0.9, 1.0, NAN, factor * (1.0 + 0.01 * (i % 5))));
+	return a;
+}
+
+TEST(test_the_bound_that_is_told_lies_between_the_guard_and_the_objective)
+{
+	static const double batch[] = { 64 };
+	const struct candidate *c;
+	struct adapt *slow = seen(3.0), *fast = seen(0.2);
+	struct stage t;
+	double guard_s;
+
+	build(&t, 4);
+	c = &t.d.candidate[0];
+	t.scene.starting = true;
+	t.scene.who = BY(0);
+	t.scene.told = slow;
+	ask(&t, batch, 1, 1e6);
+	guard_s = c->guard_s;
+	assert_true(c->feasible && c->upper_s > 2.0 * guard_s);
+	ask(&t, batch, 1, 1.5 * guard_s); /* it will be promised */
+	assert_true(c->feasible && c->guard_s == guard_s);
+	assert_true(c->upper_s == 1.5 * guard_s - c->wait_upper_s);
+	t.scene.told = fast;
+	ask(&t, batch, 1, 1.5 * guard_s);
+	assert_true(c->upper_s == guard_s);
+	strike(&t);
+	adapt_free(slow);
+	adapt_free(fast);
+}
+
 /* With 60 batches not all are played, and whoever runs at all delays the job with the promise. */
 TEST(test_no_objective_is_offered_for_a_candidate_that_was_not_played)
 {
