@@ -124,11 +124,18 @@ TEST(test_tenant_epochs_and_an_early_stop_are_shown)
 		"\"priority\":0,\"may_stop\":true,\"batch\":128,\"epochs\":null}";
 	static const char stopped[] = "{\"job\":\"3\",\"state\":\"done\",\"batch\":128,\"epochs\":12,"
 				      "\"stopped_epoch\":9,\"slo_outcome\":\"met\",\"slack_s\":2}";
+	static const char gave[] = "{\"job\":\"3\",\"state\":\"done\",\"batch\":128,\"epochs\":12,"
+				   "\"stopped_epoch\":9,\"reason\":\"gave_back\"}";
 	struct json *v = parsed(own);
 	struct strbuf out = { 0 };
 	struct cli_table t;
 	struct job_view j;
 
+	shows(gave,
+	      (const char *const[]){ "stopped     after epoch 9, because its time was worth more to other "
+				     "jobs\n",
+				     NULL },
+	      "job 3 done, batch 128, 12 epochs, stopped after epoch 9 for other jobs");
 	shows(queued,
 	      (const char *const[]){ "digits epochs=3..20, of user 54321, tenant research, priority 5\n",
 				     "batch       128, 12 epochs (decided again when it starts)\n",
