@@ -132,7 +132,7 @@ int bound_kinds_init(struct bound_kinds *b, const struct trace *t, const struct 
 			k->n_batches = world_batches(w, &k->batch);
 		if (!k->n_batches)
 			k->batch = NULL;
-		if (world_cluster(w)->gpus != CLUSTER_ANY_GPUS)
+		if (world_cluster(w)->counts_gpus)
 			status = trace_kind_gpus(t, i, &k->gpus, err);
 		if (!status)
 			status = bind_epochs(t, i, k, err);

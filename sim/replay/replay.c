@@ -281,7 +281,7 @@ int replay_run(const struct replay_params *p, struct replay_result *out, struct 
 				  "has %u nodes on which jobs are placed, and %u daemons",
 				  p->policy->name, world_nodes_count(x.nodes),
 				  p->settings.daemons > 1 ? p->settings.daemons : 1);
-	if (!status && world_cluster(p->world)->gpus != CLUSTER_ANY_GPUS && !x.ops->places)
+	if (!status && world_cluster(p->world)->counts_gpus && !x.ops->places)
 		status = err_fail(err, ERR_ARG, "policy %s knows no gpus, and the cluster counts them",
 				  p->policy->name);
 	if (!status)

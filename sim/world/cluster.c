@@ -62,7 +62,7 @@ static uint32_t slots_of(double cores)
 
 static int put_together(const struct given *g, struct cluster *out, struct err *err)
 {
-	struct cluster c = { .nodes = 1, .memory_mb = INFINITY, .gpus = CLUSTER_ANY_GPUS };
+	struct cluster c = { .nodes = 1, .memory_mb = INFINITY };
 	int rc = 0;
 
 	if (isnan(g->value[KEY_CORES]))
@@ -83,9 +83,9 @@ static int put_together(const struct given *g, struct cluster *out, struct err *
 				c.slots, c.nodes);
 	if (!isnan(g->value[KEY_MEMORY]))
 		c.memory_mb = g->value[KEY_MEMORY];
-	if (!isnan(g->value[KEY_GPUS]))
-		c.gpus = (uint32_t)g->value[KEY_GPUS];
-	if (c.gpus != CLUSTER_ANY_GPUS && c.gpus % cluster_parts(&c))
+	c.counts_gpus = !isnan(g->value[KEY_GPUS]);
+	c.gpus = c.counts_gpus ? (uint32_t)g->value[KEY_GPUS] : 0;
+	if (c.gpus % cluster_parts(&c))
 		return err_fail(err, ERR_ARG,
 				"%u gpus on %u nodes: need as many on each, where a job stays on one node",
 				c.gpus, c.nodes);
@@ -104,8 +104,7 @@ struct cluster cluster_shared(const struct cluster *c)
 	part.cores = c->cores / parts;
 	part.slots = c->slots / parts ? c->slots / parts : 1; /* a what-if may have left a remainder */
 	part.memory_mb = c->memory_mb / parts;
-	if (c->gpus != CLUSTER_ANY_GPUS)
-		part.gpus = c->gpus / parts;
+	part.gpus = c->gpus / parts;
 	return part;
 }
 
@@ -229,8 +228,7 @@ static void set_nodes(struct cluster *c, uint32_t nodes)
 		c->cores = fmin(c->cores * ratio, CLUSTER_MAX_CORES);
 		c->slots = slots < CLUSTER_MAX_SLOTS ? (uint32_t)slots : CLUSTER_MAX_SLOTS;
 		c->memory_mb *= ratio;
-		if (c->gpus != CLUSTER_ANY_GPUS)
-			c->gpus = (uint32_t)fmin((double)(c->gpus / c->nodes) * nodes, CLUSTER_MAX_GPUS);
+		c->gpus = (uint32_t)fmin((double)(c->gpus / c->nodes) * nodes, CLUSTER_MAX_GPUS);
 	}
 	c->nodes = nodes;
 }
@@ -258,7 +256,10 @@ int cluster_set(struct cluster *c, const char *key, double value, struct err *er
 		c->slots_set = true;
 		break;
 	case KEY_NODES: set_nodes(c, (uint32_t)value); break;
-	case KEY_GPUS: c->gpus = (uint32_t)value; break;
+	case KEY_GPUS:
+		c->gpus = (uint32_t)value;
+		c->counts_gpus = true;
+		break;
 	default: c->memory_mb = value;
 	}
 	return 0;
@@ -272,7 +273,7 @@ void cluster_to_json(const struct cluster *c, struct json_writer *w)
 	json_kv_int(w, keys[KEY_NODES], c->nodes);
 	if (isfinite(c->memory_mb))
 		json_kv_number(w, keys[KEY_MEMORY], c->memory_mb);
-	if (c->gpus != CLUSTER_ANY_GPUS)
+	if (c->counts_gpus)
 		json_kv_int(w, keys[KEY_GPUS], c->gpus);
 	if (c->place != PLACE_SPREAD)
 		json_kv_string(w, keys[KEY_PLACE], cluster_place_name[c->place]);

@@ -16,7 +16,6 @@
 #define CLUSTER_MAX_NODES 65536
 #define CLUSTER_MAX_SLOTS 10000000
 #define CLUSTER_MAX_GPUS 1000000
-#define CLUSTER_ANY_GPUS UINT32_MAX
 
 enum cluster_place {
 	PLACE_SPREAD,       /* processes of a job are spread over all nodes: the default */
@@ -31,7 +30,8 @@ struct cluster {
 	uint32_t slots;     /* cpus handed out to jobs; default: the cores, rounded down, at least 1 */
 	uint32_t nodes;     /* equal ones; default 1 */
 	double memory_mb;   /* INFINITY: no limit, the default */
-	uint32_t gpus;      /* devices, handed out whole; CLUSTER_ANY_GPUS: not counted, the default */
+	bool counts_gpus;   /* devices, handed out whole; false: nobody counts them, the default */
+	uint32_t gpus;
 	bool slots_set;     /* by cluster_set(): they stay when the cores change */
 	enum cluster_place place;
 };

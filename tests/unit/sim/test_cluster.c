@@ -136,6 +136,13 @@ TEST(test_a_job_may_stay_on_one_node)
 	c = parsed("cores=20,nodes=8,place=spread");
 	part = cluster_shared(&c);
 	assert_true(cluster_parts(&c) == 1 && part.cores == 20.0 && part.nodes == 8);
+	/* gpus are counted where there is a number of them, 0 included */
+	c = parsed("cores=20,nodes=4,gpus=8,place=promise");
+	part = cluster_shared(&c);
+	assert_true(c.counts_gpus && c.gpus == 8 && part.counts_gpus && part.gpus == 2);
+	assert_true(parsed("cores=2,gpus=0").counts_gpus && !parsed("cores=2").counts_gpus);
+	refused("cores=20,nodes=4,gpus=7,place=promise", "7 gpus on 4 nodes");
+	refused("cores=20,gpus=1.5", "whole");
 	refused("cores=20,slots=41,nodes=8,place=promise", "41 slots on 8 nodes");
 	refused("cores=20,place=promis", "did you mean");
 	refused("cores=20,place=promise,place=spread", "twice");
