@@ -172,6 +172,31 @@ TEST(test_no_objective_is_offered_for_a_candidate_that_was_not_played)
 	strike(&t);
 }
 
+/* The only device is held by one of 30 jobs, of 100 s each on two cores: also candidates that are not played
+ * wait for its end. */
+TEST(test_a_device_that_is_held_counts_in_the_wait_of_all_candidates)
+{
+	double batch[60];
+	struct stage t;
+	size_t played = 0;
+
+	for (size_t i = 0; i < 60; i++)
+		batch[i] = 32.0 + (double)i;
+	build(&t, 64);
+	for (int i = 0; i < 30; i++)
+		run(&t, 100, 1);
+	t.running[0].devices = 1;
+	t.scene.machine.devices = t.scene.most_devices = 1;
+	t.scene.device.least = 1;
+	ask(&t, batch, 60, 1.0);
+	for (size_t i = 0; i < 60; i++) {
+		played += !isnan(t.d.candidate[i].delays_s);
+		assert_true(fabs(t.d.candidate[i].wait_s - 1500.0) < 1.0);
+	}
+	assert_in_range(played, 0, 59);
+	strike(&t);
+}
+
 /* Three processes of others: with the job that runs they are five on two cores, so that it takes 250 s.
  * Approximate times assume the processes of now, with the candidate beside them: seven. The wait is that of
  * the one that was played. */
