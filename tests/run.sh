@@ -30,6 +30,9 @@ export UBSAN_OPTIONS="print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
 export TSAN_OPTIONS="second_deadlock_stack=1:allocator_may_return_null=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
 # One line per case on one stream, each written out before the next case starts: a crash loses none.
 export CMOCKA_MESSAGE_OUTPUT=TAP
+# What a script runs in the background ignores Ctrl-C, and so does all that it starts. Tests of Ctrl-C want the default.
+as_usual=
+env --default-signal=INT true 2>/dev/null && as_usual="env --default-signal=INT"
 
 # processor_s FILE: the seconds of processor time of all children so far. The file is scratch: `times` has to run in this
 # very shell, and not in a pipe.
@@ -43,7 +46,7 @@ processor_s() {
 if [ "${1:-}" = --one ]; then
 	kept=$2/$(echo "$3" | tr / _)
 	began=$(date +%s.%N)
-	timeout -k 10 "$limit" "$3" >"$kept.log" 2>&1 </dev/null
+	timeout -k 10 "$limit" $as_usual "$3" >"$kept.log" 2>&1 </dev/null
 	status=$?
 	processor_s "$kept.times" >"$kept.used"
 	echo "$began $(date +%s.%N) $(cat "$kept.used")" |
@@ -80,7 +83,7 @@ run() {
 	processor_s "$ahead/times" >"$ahead/used"
 	read -r used_before <"$ahead/used"
 	run_start=$(now)
-	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null
+	timeout -k 10 "$limit" $as_usual "$@" >"$log" 2>&1 </dev/null
 	status=$?
 	seconds=$(echo "$run_start $(now)" | awk '{ printf "%.2f", $2 - $1 }')
 	processor_s "$ahead/times" >"$ahead/used"
