@@ -10,6 +10,9 @@
 	0.04 /* of a rate seen: neighbours slow a job down by a little more or less than thought */
 #define START_SPREAD 0.3 /* of a start-up that is expected ... */
 #define AT_ONCE 0.05 /* of the time that a part of the work should take: less, and it was told too late */
+#define TOO_SOON 0.2 /* of the time that later parts took, for as much work: the first was told as it began */
+#define FREEDOM                                                                                              \
+	4.0 /* of the t distribution by which a model is less believed the more the reports contradict it */
 #define MOST_HIDDEN 0.8 /* of the time expected may be a start-up that nobody knew of */
 
 void progress_begin(struct progress *p, double total_s, double start_share, double spread)
@@ -64,18 +67,35 @@ static double noise_of(const struct progress *p)
 	return (NOISE_COUNTS * expected + seen) / (NOISE_COUNTS + fmax(p->last.sum_n - 1.0, 0.0));
 }
 
+/* Some jobs tell an epoch when they begin it. The first report then comes at once, and says nothing of the
+ * rate. */
+static bool first_tells(const struct progress *p, double rest_s)
+{
+	const struct progress_mark *m = &p->last;
+
+	if (p->hidden_s > 0.0 || !(rest_s > AT_ONCE * p->rate_s * p->first_done))
+		return false;
+	return !(m->sum_s > 0.0) || rest_s / p->first_done > TOO_SOON * m->sum_s / m->sum_done;
+}
+
+/* How much a model counts whose rate is that many spreads from the one seen: it is wrong about this job
+ * rather than the job about itself. */
+static double believed(double spreads)
+{
+	return fmin(1.0, (FREEDOM + 1.0) / (FREEDOM + spreads * spreads));
+}
+
 double progress_left_s(const struct progress *p, double *out_spread)
 {
 	double start_s = isnan(p->start_s) ? 0.0 : p->start_s, rate_s = p->rate_s - p->hidden_s;
 	double guessed = 0.5 * p->hidden_s / rate_s, rest = p->first_s - start_s;
-	double weight = 1.0 / (p->spread * p->spread + guessed * guessed), sum = weight * log(rate_s), noise,
-	       w;
+	double variance = p->spread * p->spread + guessed * guessed, weight = 0.0, sum = 0.0, noise, w;
 
 	*out_spread = p->spread;
 	if (!p->last.n)
 		return p->rate_s + start_s;
 	noise = noise_of(p);
-	if (rest > 0.0 && !(p->hidden_s > 0.0)) {
+	if (first_tells(p, rest)) {
 		double start = START_SPREAD * start_s / rest;
 
 		w = 1.0 / (noise / p->first_done + RATE_SPREAD * RATE_SPREAD + start * start);
@@ -87,6 +107,11 @@ double progress_left_s(const struct progress *p, double *out_spread)
 		sum += w * log(p->last.sum_s / p->last.sum_done);
 		weight += w;
 	}
+	w = 1.0 / variance;
+	if (weight > 0.0)
+		w *= believed((log(rate_s) - sum / weight) / sqrt(variance + 1.0 / weight));
+	sum += w * log(rate_s);
+	weight += w;
 	*out_spread = sqrt(1.0 / weight + noise / fmax(1.0 - p->last.done, 1e-9));
 	return (1.0 - p->last.done) * exp(sum / weight);
 }

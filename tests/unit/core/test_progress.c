@@ -75,6 +75,24 @@ TEST(test_reports_that_come_all_at_once_are_one)
 	assert_true(fabs(progress_left_s(&p, &spread) - 40.0) < 0.1);
 }
 
+TEST(test_an_epoch_that_is_told_as_it_begins_is_no_sign_of_speed)
+{
+	/* 4 epochs of 1.5 s, each told at its beginning, where 0.35 s were expected for all of them */
+	struct progress p;
+	double spread;
+
+	for (int k = 0; k < 4; k++) {
+		double first_s = 1e-4 * pow(10.0, k); /* from 0.1 to 100 ms */
+
+		progress_begin(&p, 0.35, NAN, 0.15);
+		progress_report(&p, 0.25, first_s);
+		assert_true(k > 1 || progress_left_s(&p, &spread) > 0.2); /* after 10 ms it may be quick */
+		progress_report(&p, 0.5, 1.5 + first_s);
+		progress_report(&p, 0.75, 3.0 + first_s);
+		assert_true(progress_left_s(&p, &spread) > 1.0); /* 1.5 s it will be */
+	}
+}
+
 TEST(test_the_start_up_is_known_after_a_restart)
 {
 	struct bed b;
