@@ -291,9 +291,8 @@ TEST(test_a_late_job_that_allows_it_is_stopped_in_time)
 	sched_progress(b.s, 20 * S, 1, 0.1, NULL); /* slow, or a start-up: it is not stopped for that */
 	assert_int_equal(sched_should_stop(b.s, 20 * S, 1, 1, 10), 0);
 	sched_progress(b.s, 40 * S, 1, 0.2, NULL);
-	sched_progress(b.s, 60 * S, 1, 0.3,
-		       NULL); /* 20 s each: 70 s are left, and 7 epochs take some 115 s */
-	assert_int_equal(sched_should_stop(b.s, 60 * S, 1, 3, 10), 7);
+	sched_progress(b.s, 60 * S, 1, 0.3, NULL); /* 20 s each: in the 70 s that are left there are 3 more */
+	assert_int_equal(sched_should_stop(b.s, 60 * S, 1, 3, 10), 6);
 	for (int epoch = 4; epoch <= 6; epoch++)
 		sched_progress(b.s, 20 * epoch * S, 1, 0.1 * epoch, NULL);
 	assert_int_equal(sched_should_stop(b.s, 120 * S, 1, 6, 10), 6); /* not one more */

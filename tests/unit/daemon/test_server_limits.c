@@ -40,11 +40,12 @@ TEST(test_server_does_not_read_who_does_not_read)
 		rig_pump(&rig);
 	}
 	assert_true(sent < text.len);
-	stuck = rig.n_lines;
+	do { /* what is on its way may take a while beside other programs */
+		stuck = rig.n_lines;
+		rig_pump_for(&rig, 0.02);
+	} while (rig.n_lines != stuck);
 	/* a quarter of the limit, one line more, and what the socket itself holds */
 	assert_true(stuck * 100 < (256 << 10) / 4 + 100 + (512 << 10));
-	rig_pump_for(&rig, 0.02);
-	assert_int_equal(rig.n_lines, stuck);
 	for (int i = 0; i < N_LINES; i++) {
 		ssize_t n = sent < text.len ? send(c.fd, text.text + sent, text.len - sent, MSG_NOSIGNAL) : 0;
 		const char *line = client_line(&c);
