@@ -349,7 +349,7 @@ static void take_exit(struct at_engine *a, size_t copy, const struct job_exit *x
 	}
 	m->time_s = x->run_s;
 	m->max_rss_mb = x->max_rss_mb;
-	m->job_cpu_mean = 100.0 * x->cpu_s / x->run_s;
+	m->job_cpu_mean = x->run_s > 0.0 ? 100.0 * x->cpu_s / x->run_s : NAN;
 	m->job_iowait_mean = NAN;
 	m->exit_code = x->exit_signal ? 0 : x->exit_code;
 	m->signal = x->exit_signal;
