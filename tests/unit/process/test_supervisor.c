@@ -834,6 +834,57 @@ TEST(test_a_program_that_cannot_run_is_the_reason)
 	does_not_run("--rlimit-nofile 18446744073709551615 -- true", "open files");
 }
 
+/* The user of the job has as many processes as the limit allows. This leaves no trace, and the job runs
+ * the next time. */
+TEST(test_a_job_that_cannot_be_started_for_now_can_be_started_later)
+{
+	struct rlimit as_it_was, none;
+	struct job j = job_new();
+	int fd[2];
+	pid_t other;
+	char byte;
+
+	if (geteuid()) {
+		printf("skipped: needs root\n");
+		skip();
+	}
+	chmod(support_temp_dir(), 0755);
+	if (!may_enter(70002, support_temp_dir())) {
+		print_message("skipped: the temporary folder lies where only root may go\n");
+		skip();
+	}
+	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
+	other = fork();
+	assert_true(other >= 0);
+	if (other == 0) {
+		if (setuid(70002) == 0 && write(fd[1], "u", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(fd[1]);
+	assert_int_equal(read(fd[0], &byte, 1), 1);
+	close(fd[0]);
+	assert_int_equal(getrlimit(RLIMIT_NPROC, &as_it_was), 0);
+	none = as_it_was;
+	none.rlim_cur = 0; /* the supervisor inherits it, and root may have more all the same */
+	assert_int_equal(setrlimit(RLIMIT_NPROC, &none), 0);
+	begin(&j, "--uid 70002 --gid 70002", "echo ran");
+	assert_int_equal(setrlimit(RLIMIT_NPROC, &as_it_was), 0);
+	listen_to(&j);
+	end(&j);
+	assert_int_equal(j.code, SUPERVISOR_TRY_AGAIN);
+	assert_true(contains(j.report, "failed cannot run /bin/sh: Resource temporarily unavailable"));
+	assert_int_not_equal(access(beside(&j, ".started"), F_OK), 0);
+	assert_int_not_equal(access(beside(&j, ".exit"), F_OK), 0);
+	kill(other, SIGKILL);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+	begin(&j, "--uid 70002 --gid 70002", "echo ran");
+	listen_to(&j);
+	end(&j);
+	assert_int_equal(j.code, SUPERVISOR_DONE);
+	assert_string_equal(said(&j), "ran\n");
+}
+
 TEST(test_a_folder_or_log_that_is_something_else_is_refused)
 {
 	struct job j = job_new();
@@ -1214,6 +1265,7 @@ TEST(test_only_the_session_that_is_meant_is_killed)
 
 	assert_true(proc_process_read(leader, &p));
 	proc_kill_session(leader, p.start_ticks + 1, NULL); /* a leader of another time */
+	proc_kill_session(leader, p.start_ticks - 1, NULL); /* the number was given again */
 	proc_kill_session(leader, p.start_ticks, "POSTRIDER_JOB=8");
 	proc_kill_session(leader, p.start_ticks, "POSTRIDER_JOB="); /* a word counts as a whole */
 	proc_kill_session(1, p.start_ticks, NULL);
