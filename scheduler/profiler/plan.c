@@ -9,7 +9,7 @@
 #include "common/text/text.h"
 
 #define LHS_DRAWS 64 /* the draw with the fewest settings twice is kept */
-#define SEEDS_A_REPLICATION 1000 /* more than PROFILE_MAX_JOBS, so copies of two replications share no seed */
+#define SEED_BITS 30 /* programs that keep a seed in 32 bits take it */
 
 /* ---- settings ---- */
 
@@ -313,5 +313,7 @@ void profile_describe(const struct profile_design *d, const struct profile_point
 
 uint64_t profile_seed(const struct profile_design *d, const struct profile_point *p, size_t copy)
 {
-	return d->seed + (uint64_t)(p->replication - 1) * SEEDS_A_REPLICATION + (copy - 1);
+	struct rng rng = rng_stream((uint64_t)p->setting << 32 | p->replication, copy);
+
+	return d->seed + (rng_next(&rng) >> (64 - SEED_BITS));
 }

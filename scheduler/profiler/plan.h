@@ -37,8 +37,9 @@ double profile_processes(const struct profile_design *d, const struct profile_po
 /* "cpus=2 batch=64", "cpus=2 batch=64 beside cpus=1 batch=512" */
 void profile_describe(const struct profile_design *d, const struct profile_point *p, struct strbuf *out);
 
-/* The seed a copy (from 1) gets: another one for each copy and replication, the same ones in each setting, so
- * that all settings get the same random numbers. */
+/* The seed a copy (from 1) gets: another one for each copy, replication and setting. If settings shared their
+ * seeds, what a seed does to a time would look like an effect of the setting, and the errors of settings that
+ * are held out would not show it. */
 uint64_t profile_seed(const struct profile_design *d, const struct profile_point *p, size_t copy);
 
 /* The command of one copy with its placeholders filled in; to be freed with argv_free(). */

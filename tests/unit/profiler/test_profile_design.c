@@ -183,11 +183,32 @@ TEST(test_placeholders_are_filled_in_and_other_braces_left)
 	assert_int_equal(profile_argv(&d, &p, 3, &word, &err), 0);
 	assert_string_equal(word[1], "--b=512/0.01");
 	assert_string_equal(word[2], "{\"x\":512}");
-	assert_string_equal(word[3], "1009"); /* 7 + 1000 * (2 - 1) + (3 - 1) */
+	assert_int_equal(strtoull(word[3], NULL, 10), profile_seed(&d, &p, 3));
 	assert_string_equal(word[4], "3-2");
 	assert_null(word[5]);
 	argv_free(word);
 	profile_design_release(&d);
+}
+
+/* Settings that shared a seed would err alike, and bounds would be too narrow. */
+TEST(test_no_two_copies_share_a_seed)
+{
+	struct profile_design d = { .seed = 7 };
+	uint64_t seed[2 * 3 * 4];
+	size_t n = 0;
+
+	for (uint32_t setting = 0; setting < 2; setting++)
+		for (uint32_t replication = 1; replication <= 3; replication++)
+			for (size_t copy = 1; copy <= 4; copy++) {
+				struct profile_point p = { .setting = setting, .replication = replication };
+
+				seed[n] = profile_seed(&d, &p, copy);
+				assert_in_range(seed[n], 7, UINT32_MAX);
+				assert_int_equal(seed[n], profile_seed(&d, &p, copy));
+				for (size_t i = 0; i < n; i++)
+					assert_int_not_equal(seed[i], seed[n]);
+				n++;
+			}
 }
 
 TEST(test_a_command_line_is_split_without_a_shell)
