@@ -53,16 +53,27 @@ class Asked:
         self.programs = ["build/plain/" + s[:-2] for s in sources]
         bench.build(self.programs, layer.programs, jobs)
         self.took, self.kills, self.lock = {}, {}, threading.Lock()
+        self.sounding = {program: threading.Lock() for program in self.programs}
 
-    def try_sound(self, program):
-        """Runs it without any change: only a test that passes then can tell something. A busy machine may fail a good
-        test once."""
-        for _ in range(2):
-            run = self.bench.took(program)
-            if run.passed:
-                self.took[program] = run
-                return
-        print(f"{program} fails without any change ({run.why()}), and is not asked", flush=True)
+    def sound(self, program):
+        """Runs it once without any change: only a test that passes then can tell something. A busy machine may fail a
+        good test."""
+        with self.sounding[program]:
+            if program not in self.took:
+                for _ in range(2):
+                    self.took[program] = self.bench.took(program)
+                    if self.took[program].passed:
+                        break
+                else:
+                    print(f"{program} fails without any change ({self.took[program].why()}), and is not asked", flush=True)
+            return self.took[program].passed
+
+    def cost(self, program):
+        """In seconds; that of a test that has not run yet is a guess from its length."""
+        if program in self.took:
+            return 0.2 + max(self.took[program].cpu_s, self.took[program].wall_s / 8)
+        source = os.path.join(self.bench.copy, program[len("build/plain/"):] + ".c")
+        return 0.2 + os.path.getsize(source) / 5000
 
     def limits(self, program):
         took = self.took[program]
@@ -71,18 +82,17 @@ class Asked:
     def order(self, path):
         """Cheap ones and likely ones first: by cost over likelihood."""
         def rank(program):
-            took = self.took[program]
             likely = 1 + 4 * len(words_of(path) & words_of(program)) + 20 * (words_of(path) == words_of(program))
             with self.lock:
                 likely += 20 * self.kills.get((path, program), 0)
-            return (0.2 + max(took.cpu_s, took.wall_s / 4)) / likely
-        return sorted(self.took, key=rank)
+            return self.cost(program) / likely
+        return sorted(self.programs, key=rank)
 
     def killed_by(self, trial):
         """The program that notices the change and how, and what failed once only; None: none notices."""
         once = []
         for program in self.order(trial.path):
-            if not trial.programs_to_change(program):
+            if not trial.programs_to_change(program) or not self.sound(program):
                 continue
             run = trial.run(program, self.limits(program))
             if run.passed:
@@ -110,7 +120,6 @@ def run_layer(layer, bench, chosen, jobs):
             m.place(file.read())  # all of them are checked before the first is tried
     asked = Asked(layer, bench, jobs)
     workers = concurrent.futures.ThreadPoolExecutor(jobs)
-    list(workers.map(asked.try_sound, asked.programs))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
 
     def judge(m):

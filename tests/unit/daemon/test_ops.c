@@ -353,6 +353,24 @@ TEST_WITH(test_a_full_queue_and_a_draining_daemon_take_no_jobs, open_one, close_
 	submit_refused(ADVISED, "queue_full", "");
 }
 
+/* As many as are left for all others; an admin may take the last place. */
+TEST_WITH(test_the_last_places_of_the_queue_are_for_other_users, open_one, close_one)
+{
+	struct local_client other;
+
+	(void)state;
+	start("\"max_queued\":4,\"slots\":1,");
+	running();
+	client_open_as(&other, &l, OTHER, OTHER, OTHER);
+	assert_true(client_submit(&other, ADVISED) > 0);
+	assert_true(client_submit(&other, ADVISED) > 0); /* now he has two, and two are left */
+	assert_string_equal(client_error(&other, "{\"op\":\"submit\"" ADVISED "}"), "queue_full");
+	assert_true(client_submit(&c, ADVISED) > 0);
+	assert_true(client_submit(&c, ADVISED) > 0);
+	submit_refused(ADVISED, "queue_full", "");
+	client_close(&other);
+}
+
 /* ---- lists, watches, counts ---- */
 
 TEST_WITH(test_jobs_are_listed_by_what_is_asked, open_one, close_one)
