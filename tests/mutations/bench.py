@@ -16,16 +16,15 @@ import time
 
 from lists import ROOT, fail
 
-# A change may make a test loop or wait for ever. On a busy machine a good test takes long, too: these are multiples of
-# what it took without a change, and no less than so many seconds.
+# A change may make a test loop or wait for ever. On a busy machine a good test takes long, too. So the limit is a multiple
+# of the processor time that it takes without a change, and no less than so many seconds; or so long without any.
 CPU_LIMIT, CPU_LEAST_S = 8, 10
-WAIT_LIMIT, WAIT_LEAST_S = 6, 60
-LONGEST_S = 900  # without a change
+IDLE_S, LONGEST_S = 60, 1800
 
 
 class Run:
-    """How a test program ended. `case`: the first case that failed, if one did. `waited`: it was ended because it took
-    too long, without using the processor."""
+    """How a test program ended. `case`: the first case that failed, if one did. `waited`: it was ended because it did
+    nothing any more."""
 
     def __init__(self, case, status, waited, cpu_s, wall_s):
         self.case, self.status, self.waited, self.cpu_s, self.wall_s = case, status, waited, cpu_s, wall_s
@@ -57,16 +56,25 @@ def end_leftovers(folder):
             pass  # it has gone, or belongs to someone else
 
 
-def run_program(program, folder, copy, limits, case=None):
+def ticks_of(pid):
+    """The processor time of a process so far, and of what it has waited for."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return sum(int(word) for word in file.read().rpartition(b")")[2].split()[11:15])
+    except OSError:
+        return 0
+
+
+def run_program(program, folder, copy, cpu_s=None, case=None):
     """Runs a test program, until the first case that fails: the rest would say no more. `folder` has bin/, the programs
     that it starts."""
-    cpu_s, wait_s = limits
     env = dict(os.environ, BIN=os.path.join(folder, "bin"), BUILD_DIR=os.path.join(copy, "build/plain"),
                OPENBLAS_NUM_THREADS="1", CMOCKA_MESSAGE_OUTPUT="TAP")
     command = [program] + [case] * bool(case)
     if cpu_s:
         command = ["sh", "-c", f'ulimit -t {int(cpu_s)}; exec "$0" "$@"'] + command
-    began = time.monotonic()
+    began = busy = time.monotonic()
+    ticks = 0
     test = subprocess.Popen(command, cwd=copy, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             stdin=subprocess.DEVNULL, start_new_session=True)
     said, failed, waited, ended = b"", None, False, None
@@ -83,7 +91,10 @@ def run_program(program, folder, copy, limits, case=None):
         if ended is None:
             pid, status, used = os.wait4(test.pid, os.WNOHANG)
             ended = (os.waitstatus_to_exitcode(status), used) if pid else None
-        late = time.monotonic() - began > wait_s
+        now = time.monotonic()
+        if ticks_of(test.pid) != ticks:
+            busy, ticks = now, ticks_of(test.pid)
+        late = now - busy > IDLE_S or now - began > LONGEST_S
         waited = late and ended is None
         if failed or late or (ended and not data):
             break
@@ -210,7 +221,7 @@ class Bench:
         """Runs a test without any change."""
         folder = os.path.join(self.copy, "build", "trial", f"untouched-{threading.get_ident()}")
         self.prepare(folder)
-        return run_program(os.path.join(self.copy, program), folder, self.copy, (None, LONGEST_S), case)
+        return run_program(os.path.join(self.copy, program), folder, self.copy, case=case)
 
     def prepare(self, folder):
         shutil.rmtree(folder, ignore_errors=True)
@@ -279,7 +290,7 @@ class Trial:
         candidates = [program] + (self.bench.started if self.bench.starts_programs(program) else [])
         return [p for p in candidates if self.bench.contains(p, self.path)]
 
-    def run(self, program, limits, case=None):
+    def run(self, program, cpu_s, case=None):
         """Runs a test with the change in it."""
         mine = os.path.join(self.bench.copy, program)
         for path in self.programs_to_change(program):
@@ -288,4 +299,4 @@ class Trial:
                 self._program(path, mine)
             else:
                 self._program(path, os.path.join(self.folder, "bin", os.path.basename(path)))
-        return run_program(mine, self.folder, self.bench.copy, limits, case)
+        return run_program(mine, self.folder, self.bench.copy, cpu_s, case)

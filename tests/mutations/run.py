@@ -34,7 +34,7 @@ import resource
 import sys
 import threading
 
-from bench import CPU_LEAST_S, CPU_LIMIT, WAIT_LEAST_S, WAIT_LIMIT, Bench, DoesNotCompile, Trial
+from bench import CPU_LEAST_S, CPU_LIMIT, Bench, DoesNotCompile, Trial
 from lists import ROOT, Layer, fail, names, sample
 
 
@@ -75,9 +75,8 @@ class Asked:
         source = os.path.join(self.bench.copy, program[len("build/plain/"):] + ".c")
         return 0.2 + os.path.getsize(source) / 5000
 
-    def limits(self, program):
-        took = self.took[program]
-        return max(CPU_LEAST_S, CPU_LIMIT * took.cpu_s), max(WAIT_LEAST_S, WAIT_LIMIT * took.wall_s)
+    def limit(self, program):
+        return max(CPU_LEAST_S, CPU_LIMIT * self.took[program].cpu_s)
 
     def order(self, path):
         """Cheap ones and likely ones first: by cost over likelihood."""
@@ -94,7 +93,7 @@ class Asked:
         for program in self.order(trial.path):
             if not trial.programs_to_change(program) or not self.sound(program):
                 continue
-            run = trial.run(program, self.limits(program))
+            run = trial.run(program, self.limit(program))
             if run.passed:
                 continue
             if self.confirmed(trial, program, run):
@@ -105,12 +104,11 @@ class Asked:
         return None, once
 
     def confirmed(self, trial, program, run):
-        without = self.bench.untouched(program, run.case)
-        if not without.passed or (run.waited and without.wall_s > run.wall_s / 2):
+        if not self.bench.untouched(program, run.case).passed:
             return False
-        again = trial.run(program, self.limits(program), run.case)
+        again = trial.run(program, self.limit(program), run.case)
         if again.passed and run.case:  # it may take the cases before it, too
-            again = trial.run(program, self.limits(program))
+            again = trial.run(program, self.limit(program))
         return not again.passed
 
 
@@ -148,7 +146,8 @@ def main():
     parser = argparse.ArgumentParser(description="Apply wrong changes one at a time and see whether a test notices.")
     parser.add_argument("layer", nargs="*", help="core, jobs, store, ...; none: all of tests/mutations/*.txt")
     parser.add_argument("--sample", type=int, metavar="N", help="only N changes of each layer, evenly over its list")
-    parser.add_argument("--only", help="only changes whose note, file or place contains this text")
+    parser.add_argument("--only", action="append", metavar="TEXT",
+                        help="only changes whose note, file or place contains this text, or one of several")
     parser.add_argument("--list", action="store_true", help="print the changes and run nothing")
     parser.add_argument("--check", action="store_true", help="only see whether every change finds its text")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="changes tried at a time (%(default)s)")
@@ -161,7 +160,7 @@ def main():
         print("\n".join(complaints) or "every mutation finds its text")
         return 1 if complaints else 0
     chosen = {layer: sample([m for m in layer.mutations if not options.only or
-                             any(options.only in text for text in (m.name(), m.path, m.where))], options.sample)
+                             any(part in text for part in options.only for text in (m.name(), m.path, m.where))], options.sample)
               for layer in layers}
     if options.list:
         for m in sum(chosen.values(), []):

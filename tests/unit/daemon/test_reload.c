@@ -64,6 +64,25 @@ TEST_WITH(test_limits_of_connections_follow_a_reload, open_it, close_one)
 	client_close(&second);
 }
 
+/* A training hands its model over: it is not read from its file again. */
+TEST_WITH(test_a_model_that_is_handed_over_is_the_one_in_use, open_one, close_one)
+{
+	struct setup_source from = { 0 };
+	struct config *config = NULL;
+	struct setup *s = NULL;
+
+	(void)state;
+	l.model = LOCAL_MODEL;
+	start("\"policy\":\"postrider\",");
+	from.before = l.d->setup;
+	assert_int_equal(config_read(l.config, &config, NULL), 0);
+	assert_int_equal(model_load(l.d->setup->slot[0].path, &from.model, NULL), 0);
+	assert_int_equal(model_compile(from.model, NULL), 0);
+	assert_int_equal(setup_new(config, &from, &s, NULL), 0);
+	assert_ptr_equal(s->slot[0].model, from.model);
+	setup_free(s);
+}
+
 TEST_WITH(test_a_bad_file_changes_nothing, open_it, close_one)
 {
 	static const char *const bad[] = { "\"slots\":0,", "\"policy\":\"no-such\",", "\"unknown\":1,",
