@@ -359,7 +359,7 @@ TEST_WITH(test_the_last_places_of_the_queue_are_for_other_users, open_one, close
 	struct local_client other;
 
 	(void)state;
-	start("\"max_queued\":4,\"slots\":1,");
+	start("\"max_queued\":4,\"max_queued_per_uid\":4,\"slots\":1,");
 	running();
 	client_open_as(&other, &l, OTHER, OTHER, OTHER);
 	assert_true(client_submit(&other, ADVISED) > 0);
