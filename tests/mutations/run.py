@@ -69,9 +69,10 @@ class Asked:
             return self.took[program].passed
 
     def cost(self, program):
-        """In seconds; that of a test that has not run yet is a guess from its length."""
-        if program in self.took:
-            return 0.2 + max(self.took[program].cpu_s, self.took[program].wall_s / 8)
+        """In seconds; that of a test that has not run here is a guess from its length."""
+        if program in self.bench.sound:
+            _, cpu_s, wall_s = self.bench.sound[program]
+            return 0.2 + max(cpu_s, wall_s / 8)
         source = os.path.join(self.bench.copy, program[len("build/plain/"):] + ".c")
         return 0.2 + os.path.getsize(source) / 5000
 
