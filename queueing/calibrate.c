@@ -119,7 +119,7 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 	}
 	out->n_rows = pr->n;
 	out->n_free = s->n_free;
-	if (!pr->uses_busy)
+	if (!pr->uses_busy && !pr->uses_phases)
 		rss = s->rss; /* the same, to the last bit */
 	out->r2 = squares > 0.0 ? 1.0 - rss / squares : NAN;
 	out->sd = df ? sqrt(rss / (double)df) : NAN;
@@ -162,6 +162,8 @@ int calibrate_fit(const struct calibrate_params *p, struct calibrated *out, stru
 	if (rc)
 		goto out;
 	rc = calibrate_search(&pr, p->cores, &s, err);
+	if (!rc && pr.has_phases)
+		rc = calibrate_add_phases(&pr, &s, err);
 	if (rc)
 		goto out;
 	if (p->leverage)

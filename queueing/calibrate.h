@@ -26,6 +26,9 @@
  * job computes is one more equation of its row. Without either, all that is not the disk's counts as
  * computing, so that a neighbour is never thought to be harmless.
  *
+ * Phases. A run that tells how long it fetched, computed and waited tells the disk, the cpu, the delay and,
+ * by what is left of its time, the start-up: more equations of its row (calibrate_phases.c).
+ *
  * calibrate.c fits by least squares on log time. predictors/models/queueing_models.c feeds it; the hybrid
  * (predictors/models/hybrid.c) learns what it gets wrong. */
 #ifndef QUEUEING_CALIBRATE_H
@@ -35,14 +38,21 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/phases.h"
 
 #define CALIBRATE_MAX_CATEGORIES 16
 #define CALIBRATE_MAX_ROWS 1000 /* a few parameters need no more; larger tables are thinned evenly */
 
+/* What was measured of a run beside its time; 0: not known. Only a fit looks at it. */
+struct calibrate_seen {
+	double cpu_used; /* cores that it kept busy in the mean */
+	double phase_s[N_PHASES]; /* not known where one is NaN, or none is above 0 */
+};
+
 struct calibrate_job {
 	double iterations, batch, cpus, processes; /* all > 0 */
 	double devices;  /* that it has for itself; 0: none */
-	double cpu_used; /* cores that it kept busy in the mean; 0: not known. Only a fit looks at it */
+	struct calibrate_seen seen;
 	double category[CALIBRATE_MAX_CATEGORIES]; /* 0 or 1 each, n_categories of them */
 };
 

@@ -100,35 +100,51 @@ void calibrate_gradient(const struct problem *pr, const struct costs *c, const s
 			out[CALIBRATE_FIXED] += out[i];
 }
 
-/* The share of its time that it computes, and d share / du for every coordinate; log_gradient: that of the
- * logarithm of the time. */
-static double busy_share(const struct problem *pr, const struct costs *c, const struct solution *s,
-			 const struct row *r, const struct terms *t, const double *log_gradient, double *out)
-{
-	double fixed = t->part[CALIBRATE_FIXED] / t->total, record = t->part[CALIBRATE_RECORD] / t->total;
-	double share = fixed + record;
+/* The costs that are part of each share. */
+static const uint8_t at_share[N_SHARED] = {
+	[CALIBRATE_FIXED] = 1 << SHARE_CPU,   [CALIBRATE_RECORD] = 1 << SHARE_CPU,
+	[CALIBRATE_DISK] = 1 << SHARE_DISK,   [CALIBRATE_DISK_RECORD] = 1 << SHARE_DISK,
+	[CALIBRATE_DELAY] = 1 << SHARE_DELAY, [CALIBRATE_DELAY_RECORD] = 1 << SHARE_DELAY,
+	[CALIBRATE_START] = 1 << SHARE_START,
+};
 
+double calibrate_share(const struct problem *pr, const struct costs *c, const struct solution *s,
+		       const struct row *r, const struct terms *t, unsigned which, const double *log_gradient,
+		       double *out)
+{
+	double part[N_SHARED], tied = 0.0, share = 0.0;
+
+	for (size_t i = 0; i < N_SHARED; i++) {
+		part[i] = at_share[i] & 1u << which ? t->part[i] / t->total : 0.0;
+		share += part[i];
+		tied += s->hold[i] == HOLD_TIED ? part[i] : 0.0;
+	}
 	for (size_t i = 0; i < MAX_U; i++)
 		out[i] = -share * log_gradient[i];
-	out[CALIBRATE_FIXED] += fixed + (s->hold[CALIBRATE_RECORD] == HOLD_TIED ? record : 0.0);
-	out[CALIBRATE_RECORD] += record;
-	out[CALIBRATE_EXPONENT] -= (record + (c->share_fixed ? fixed : 0.0)) * r->log_share * c->a *
-				   (1.0 - c->a);
+	for (size_t i = 0; i < N_SHARED; i++)
+		out[i] += part[i] + (i == CALIBRATE_FIXED ? tied : 0.0);
+	out[CALIBRATE_EXPONENT] -= (part[CALIBRATE_RECORD] + (c->share_fixed ? part[CALIBRATE_FIXED] : 0.0)) *
+				   r->log_share * c->a * (1.0 - c->a);
+	out[CALIBRATE_SATURATION] -= (part[CALIBRATE_DISK] + part[CALIBRATE_DISK_RECORD]) *
+				     (1.0 - 1.0 / t->stretch) * c->saturation_slope;
 	for (size_t k = 0; k < pr->n_categories; k++) {
-		out[U_OF(CALIBRATE_OF_RECORD, k)] += r->category[k] * record;
-		out[U_OF(CALIBRATE_OF_FIXED, k)] += r->category[k] * fixed;
+		out[U_OF(CALIBRATE_OF_RECORD, k)] += r->category[k] * part[CALIBRATE_RECORD];
+		out[U_OF(CALIBRATE_OF_FIXED, k)] += r->category[k] * part[CALIBRATE_FIXED];
+		out[U_OF(CALIBRATE_OF_START, k)] += r->category[k] * part[CALIBRATE_START];
+		out[U_OF(CALIBRATE_OF_DELAY, k)] += r->category[k] *
+						    (part[CALIBRATE_DELAY] + part[CALIBRATE_DELAY_RECORD]);
 	}
 	return share;
 }
 
 /* Akaike's criterion with the correction for small samples; the spread is a parameter too. */
-double calibrate_aicc(size_t n, size_t n_free, double rss)
+double calibrate_aicc(double n, size_t n_free, double rss)
 {
-	double k = (double)n_free + 1.0, left = (double)n - k - 1.0;
+	double k = (double)n_free + 1.0, left = n - k - 1.0;
 
 	if (left <= 0.0)
 		return INFINITY;
-	return (double)n * log(fmax(rss / (double)n, 1e-24)) + 2.0 * k + 2.0 * k * (k + 1.0) / left;
+	return n * log(fmax(rss / n, 1e-24)) + 2.0 * k + 2.0 * k * (k + 1.0) / left;
 }
 
 /* ---- one descent ---- */
@@ -183,8 +199,16 @@ static void sum_up(const struct problem *pr, const struct solution *s, const siz
 		calibrate_gradient(pr, &c, s, r, &t, all);
 		add_equation(all, free_at, n_free, p->weight, e, out);
 		if (p->busy_weight > 0.0) { /* an error of a share counts as one of a logarithm of a time */
-			e = busy_share(pr, &c, s, r, &t, all, of_share) - p->busy;
+			e = calibrate_share(pr, &c, s, r, &t, SHARE_CPU, all, of_share) - p->busy;
 			add_equation(of_share, free_at, n_free, p->busy_weight, e, out);
+		}
+		for (unsigned k = 0; k < N_SHARES && pr->uses_phases; k++) {
+			double weight = p->share_weight[k] * pr->share_weight[k];
+
+			if (!(weight > 0.0))
+				continue;
+			e = calibrate_share(pr, &c, s, r, &t, k, all, of_share) - p->share[k];
+			add_equation(of_share, free_at, n_free, weight, e, out);
 		}
 	}
 }
@@ -305,7 +329,7 @@ int calibrate_descend(const struct problem *pr, struct solution *s, size_t max_i
 		s->variance[free_at[a]] = covariance[a][a];
 	s->n_free = n;
 	s->rss = here->rss;
-	s->aicc = calibrate_aicc(pr->n, n, s->rss);
+	s->aicc = calibrate_aicc(pr->count, n, s->rss);
 	s->fitted = true;
 	return 0;
 }

@@ -85,7 +85,7 @@ static int best_of_starts(const struct problem *pr, struct solution *s, struct e
 
 double calibrate_se(const struct problem *pr, const struct solution *s, size_t i)
 {
-	double df = (double)pr->n - (double)s->n_free;
+	double df = pr->count - (double)s->n_free;
 
 	if (!(s->variance[i] > 0.0) || df <= 0.0)
 		return INFINITY;
@@ -248,7 +248,7 @@ bool calibrate_waiting_shows(const struct problem *pr)
 {
 	size_t n = 0;
 
-	if (pr->uses_busy || pr->devices)
+	if (pr->uses_busy || pr->uses_phases || pr->devices)
 		return true;
 	for (size_t i = 0; i < pr->n; i++)
 		n += pr->row[i].crowd > 1.0;
@@ -260,7 +260,7 @@ bool calibrate_records_vary(const struct problem *pr)
 {
 	double first = pr->row[0].batch / pr->row[0].per_start;
 
-	if (pr->devices) /* a start-up has no devices */
+	if (pr->devices || pr->uses_phases) /* a start-up has no devices, and is no phase */
 		return true;
 	for (size_t i = 1; i < pr->n; i++)
 		if (fabs(pr->row[i].batch / pr->row[i].per_start / first - 1.0) > 1e-9)
@@ -279,7 +279,7 @@ static bool any_category(const struct problem *pr)
 /* The part of a form that the table could tell. */
 static unsigned possible(const struct problem *pr, unsigned form)
 {
-	if (count_levels(pr, iterations_of, 2) < 2)
+	if (count_levels(pr, iterations_of, 2) < 2 && !pr->uses_phases)
 		form &= ~(unsigned)FORM_START;
 	if (!calibrate_waiting_shows(pr))
 		form &= ~(unsigned)(FORM_DELAY | FORM_DELAY_RECORD);
@@ -303,6 +303,7 @@ static void choose_free(const struct problem *pr, unsigned form, struct solution
 	size_t batches = count_levels(pr, batch_of, 3), shares = count_levels(pr, share_of, 3),
 	       loads = count_levels(pr, processes_of, 3);
 	size_t most = pr->n / ROWS_PER_PARAMETER, n = 1;
+	bool disk = form & FORM_DISK && (loads >= 2 || pr->uses_phases);
 
 	*s = (struct solution){ .form = form, .share_fixed = form & FORM_SHARE_FIXED };
 	for (size_t i = 0; i < MAX_U; i++)
@@ -317,7 +318,7 @@ static void choose_free(const struct problem *pr, unsigned form, struct solution
 		s->hold[CALIBRATE_RECORD] = HOLD_FREE, n++;
 	if (n < most && form & FORM_START)
 		s->hold[CALIBRATE_START] = HOLD_FREE, n++;
-	if (n < most && loads >= 2 && form & FORM_DISK)
+	if (n < most && disk)
 		s->hold[CALIBRATE_DISK] = HOLD_FREE, n++;
 	if (n < most && form & FORM_DELAY)
 		s->hold[CALIBRATE_DELAY] = HOLD_FREE, n++;
@@ -330,7 +331,7 @@ static void choose_free(const struct problem *pr, unsigned form, struct solution
 			if (n < most && pr->usable_category[k] &&
 			    (f != CALIBRATE_OF_RECORD || s->hold[CALIBRATE_RECORD] == HOLD_FREE))
 				s->hold[U_OF(f, k)] = HOLD_FREE, n++;
-	if (n < most && loads >= 2 && batches >= 3 && form & FORM_DISK)
+	if (n < most && disk && batches >= 3)
 		s->hold[CALIBRATE_DISK_RECORD] = HOLD_FREE, n++;
 	if (n < most && loads >= 3 && form & FORM_DISK)
 		s->hold[CALIBRATE_SATURATION] = HOLD_FREE, n++;
@@ -464,7 +465,7 @@ static int fit_cores(struct problem *pr, struct solution *s, struct err *err)
 
 		calibrate_set_cores(pr, level[n - 1 - k * (n - 1) / MAX_CORES_TRIED]);
 		rc = fit_form(pr, s->form, s, &try, err);
-		try.aicc = calibrate_aicc(pr->n, try.n_free + 1, try.rss);
+		try.aicc = calibrate_aicc(pr->count, try.n_free + 1, try.rss);
 		if (!rc && 2 * (try.n_free + 2) < pr->n &&
 		    try.aicc < chosen.aicc - (isinf(best) ? MIN_CORES_GAIN : 0.0)) {
 			chosen = try;

@@ -24,6 +24,9 @@ enum {
 /* How a coordinate gets its value. */
 enum hold { HOLD_FREE, HOLD_TIED /* to the fixed cost */, HOLD_CONSTANT, HOLD_ABSENT };
 
+/* What phases tell a share of the time of. */
+enum { SHARE_DISK, SHARE_CPU, SHARE_DELAY, SHARE_START, N_SHARES };
+
 struct row {
 	double log_t; /* of the time of one iteration */
 	double per_start; /* 1 / iterations */
@@ -32,6 +35,7 @@ struct row {
 	                                       * records on the cpus, has devices, and 1 / their number */
 	double processes, crowd; /* crowd = max(1, processes / cores) */
 	double busy; /* share of its time that it computed, as measured; NaN: not known */
+	double share[N_SHARES]; /* of its time, as its phases say; NaN: not known */
 	double category[CALIBRATE_MAX_CATEGORIES];
 	size_t from; /* its index in the caller's table */
 };
@@ -41,6 +45,7 @@ struct point {
 	size_t row; /* the first of them */
 	double log_t; /* mean */
 	double busy, busy_weight; /* the same of the shares that are known */
+	double share[N_SHARES], share_weight[N_SHARES];
 	double weight; /* how many */
 };
 
@@ -52,6 +57,10 @@ struct problem {
 	size_t n_points;
 	bool devices; /* are a station */
 	bool uses_busy; /* the shares that were measured are equations too */
+	bool has_phases; /* enough rows tell theirs */
+	bool uses_phases; /* the shares that they tell are equations as well */
+	double count; /* of the equations: rows, and shares as far as they count */
+	double share_weight[N_SHARES]; /* 0..1: how much an equation of that kind counts */
 	double within; /* squares of log_t about the means of the points: no fit explains them */
 	double cores; /* INFINITY: none */
 	double log_low, log_high; /* of the saturation */
@@ -110,6 +119,15 @@ bool calibrate_usable(const struct calibrate_params *p, size_t i); /* can row i 
 int calibrate_prepare(struct problem *pr, size_t *out_skipped, struct err *err);
 void calibrate_set_cores(struct problem *pr, double cores);
 
+/* ---- phases ---- */
+
+/* The processes up to which each has a core for itself: the cores that are given, or as many as were seen
+ * busy at a time. */
+double calibrate_uncrowded(const struct problem *pr);
+void calibrate_find_phases(struct problem *pr); /* fills in the shares of the rows */
+/* Takes the fit to times alone, and makes it one to the shares as well, as far as the times allow. */
+int calibrate_add_phases(struct problem *pr, struct solution *s, struct err *err);
+
 /* ---- which form ---- */
 
 /* cores: of the machine; 0: fitted where the data shows them. */
@@ -133,7 +151,12 @@ size_t calibrate_free(const struct solution *s, size_t *out);
 /* Of the free coordinates, over the variance of a row; zeros where the data cannot tell. */
 void calibrate_covariance(const struct problem *pr, const struct solution *s, double (*out)[MAX_U]);
 /* Akaike's criterion with the correction for small samples; the spread is a parameter too. */
-double calibrate_aicc(size_t n, size_t n_free, double rss);
+double calibrate_aicc(double n, size_t n_free, double rss);
+/* The share of its time that a row spends at one of the N_SHARES, and d share / du for every coordinate;
+ * log_gradient: that of the logarithm of the time. */
+double calibrate_share(const struct problem *pr, const struct costs *c, const struct solution *s,
+                       const struct row *r, const struct terms *t, unsigned which,
+                       const double *log_gradient, double *out);
 /* Moves the free coordinates of `s` to the nearest minimum. */
 int calibrate_descend(const struct problem *pr, struct solution *s, size_t max_iterations, struct err *err);
 

@@ -79,9 +79,7 @@ void calibrate_set_cores(struct problem *pr, double cores)
 	}
 }
 
-/* The processes up to which each has a core for itself: the cores that are given, or as many as were seen
- * busy at a time. */
-static double uncrowded(const struct problem *pr)
+double calibrate_uncrowded(const struct problem *pr)
 {
 	double most = 0.0;
 
@@ -90,8 +88,8 @@ static double uncrowded(const struct problem *pr)
 	for (size_t i = 0; i < pr->n; i++) {
 		const struct calibrate_job *j = &pr->p->job[pr->row[i].from];
 
-		if (above_zero(j->cpu_used)) /* its neighbours are as busy as it is */
-			most = fmax(most, j->cpu_used * fmax(1.0, j->processes / j->cpus));
+		if (above_zero(j->seen.cpu_used)) /* its neighbours are as busy as it is */
+			most = fmax(most, j->seen.cpu_used * fmax(1.0, j->processes / j->cpus));
 	}
 	return most + 0.5;
 }
@@ -101,7 +99,7 @@ static double uncrowded(const struct problem *pr)
  * program does beside its workers as computing. */
 static void find_busy(struct problem *pr)
 {
-	double limit = uncrowded(pr);
+	double limit = calibrate_uncrowded(pr);
 	size_t beyond = 0, known = 0;
 
 	for (size_t i = 0; i < pr->n; i++) {
@@ -110,8 +108,8 @@ static void find_busy(struct problem *pr)
 		pr->row[i].busy = NAN;
 		if (fmax(j->processes, j->cpus) > limit) {
 			beyond++;
-		} else if (above_zero(j->cpu_used)) {
-			pr->row[i].busy = fmin(1.0, j->cpu_used / j->cpus);
+		} else if (above_zero(j->seen.cpu_used)) {
+			pr->row[i].busy = fmin(1.0, j->seen.cpu_used / j->cpus);
 			known++;
 		}
 	}
@@ -146,14 +144,23 @@ static bool same_setting(const struct problem *pr, const struct row *a, const st
 	       !memcmp(a->category, b->category, pr->n_categories * sizeof *a->category);
 }
 
-static struct point point_of(const struct problem *pr, size_t i)
+/* The mean of a share over the rows of a point, as far as it is known. */
+static void add_share(double share, double *mean, double *weight)
 {
-	const struct row *r = &pr->row[i];
-	bool busy = pr->uses_busy && !isnan(r->busy);
+	if (isnan(share))
+		return;
+	*weight += 1.0;
+	*mean += (share - *mean) / *weight;
+}
 
-	return (struct point){
-		.row = i, .log_t = r->log_t, .weight = 1.0, .busy = busy ? r->busy : 0.0, .busy_weight = busy
-	};
+static void add_row(const struct problem *pr, const struct row *r, struct point *p)
+{
+	p->weight += 1.0;
+	p->log_t += (r->log_t - p->log_t) / p->weight;
+	if (pr->uses_busy)
+		add_share(r->busy, &p->busy, &p->busy_weight);
+	for (size_t k = 0; k < N_SHARES && pr->has_phases; k++)
+		add_share(r->share[k], &p->share[k], &p->share_weight[k]);
 }
 
 /* Merged where the points left are still more than there can be parameters. */
@@ -171,17 +178,14 @@ static int make_points(struct problem *pr, struct err *err)
 			*p = (struct point){ .row = i };
 			pr->n_points++;
 		}
-		p->weight += 1.0;
-		p->log_t += (pr->row[i].log_t - p->log_t) / p->weight;
-		if (pr->uses_busy && !isnan(pr->row[i].busy)) {
-			p->busy_weight += 1.0;
-			p->busy += (pr->row[i].busy - p->busy) / p->busy_weight;
-		}
+		add_row(pr, &pr->row[i], p);
 	}
 	if (pr->n_points <= N_SHARED + CALIBRATE_FACTORS * pr->n_categories) {
 		pr->n_points = pr->n;
-		for (size_t i = 0; i < pr->n; i++)
-			pr->point[i] = point_of(pr, i);
+		for (size_t i = 0; i < pr->n; i++) {
+			pr->point[i] = (struct point){ .row = i };
+			add_row(pr, &pr->row[i], &pr->point[i]);
+		}
 	}
 	for (size_t i = 0; i < pr->n; i++) {
 		const struct point *p = pr->point;
@@ -247,6 +251,7 @@ int calibrate_prepare(struct problem *pr, size_t *out_skipped, struct err *err)
 	free(v);
 	find_busy(pr);
 	find_devices(pr);
+	calibrate_find_phases(pr);
 	rc = find_categories(pr, err);
 	return rc ? rc : make_points(pr, err);
 }

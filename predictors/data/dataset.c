@@ -28,9 +28,9 @@ int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struc
 	s->y = mem_array(n, sizeof *s->y);
 	if (d->group)
 		s->group = mem_array(n, sizeof *s->group);
-	if (d->cpu_used)
-		s->cpu_used = mem_array(n, sizeof *s->cpu_used);
-	if (!s->x || !s->y || (d->group && !s->group) || (d->cpu_used && !s->cpu_used))
+	if (d->seen)
+		s->seen = mem_array(n, sizeof *s->seen);
+	if (!s->x || !s->y || (d->group && !s->group) || (d->seen && !s->seen))
 		goto nomem;
 	for (size_t i = 0; i < n; i++) {
 		assert(row[i] < d->n_rows);
@@ -40,8 +40,8 @@ int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struc
 		s->y[i] = d->y[row[i]];
 		if (d->group)
 			s->group[i] = d->group[row[i]];
-		if (d->cpu_used)
-			s->cpu_used[i] = d->cpu_used[row[i]];
+		if (d->seen)
+			s->seen[i] = d->seen[row[i]];
 	}
 	*out = s;
 	return 0;
@@ -57,7 +57,7 @@ void dataset_free(struct dataset *d)
 	free(d->x);
 	free(d->y);
 	free(d->group);
-	free(d->cpu_used);
+	free(d->seen);
 	free(d);
 }
 

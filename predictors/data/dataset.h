@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "queueing/calibrate.h"
 
 /* What a feature means to a model that knows how time comes about. */
 enum feature_role {
@@ -27,8 +28,8 @@ struct dataset {
 	double *x;               /* row-major, n_rows x n_features; NaN = missing */
 	double *y;               /* n_rows, finite */
 	uint32_t *group;         /* rows that must stay on one side of a split; NULL: each row its own */
-	double *cpu_used;        /* n_rows, the cores that the run kept busy in the mean, 0: not known; NULL:
-	                          * of none. Evidence for models of queues, not a feature */
+	struct calibrate_seen *seen; /* n_rows, what was measured of the runs beside their times; NULL:
+	                          * nothing. Evidence for models of queues, not features */
 	const char *const *name; /* n_features names, borrowed; may be NULL */
 	const uint8_t *factor;   /* n_features, 1 where the feature is a factor, 0 where derived; may be NULL:
 	                          * all factors */
@@ -41,7 +42,7 @@ int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struc
 /* The distinct values of a feature, ascending, missing ones left out; returns how many. `out` has room for
  * n_rows. */
 size_t dataset_levels(const struct dataset *d, size_t feature, double *out);
-void dataset_free(struct dataset *d); /* frees x, y, group, cpu_used and d */
+void dataset_free(struct dataset *d); /* frees x, y, group, seen and d */
 
 /* The logarithms of its targets, to be freed. ERR_ARG: one is not above 0. */
 int dataset_logs(const struct dataset *d, double **out, struct err *err);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/phases.h"
 #include "common/text/text.h"
 
 #define NAME_SHOWN 200 /* bytes of a file's name in a message */
@@ -282,6 +283,7 @@ static int list_ignored(struct table *t, const bool *used, struct err *err)
 			known = !strcmp(s->exclude[k].column, t->csv->header[i]);
 		for (size_t k = 0; k < s->n_ignores && !known; k++)
 			known = !strcmp(s->ignore[k], t->csv->header[i]);
+		known |= phase_find(t->csv->header[i], strlen(t->csv->header[i])) >= 0; /* see table_seen() */
 		if (!known)
 			t->ignored[t->n_ignored++] = t->csv->header[i];
 	}
@@ -386,26 +388,47 @@ out:
 	return rc;
 }
 
-int table_cpu_used(const struct table *t, double **out, struct err *err)
+/* A column beside the schema; -1: there is none. */
+static int beside_schema(const struct table *t, const char *name)
 {
-	int column = t->csv ? csv_column(t->csv, TABLE_CPU_COLUMN) : -1;
-	double *used;
+	return schema_find_any(t->schema, name) >= 0 ? -1 : csv_column(t->csv, name);
+}
+
+/* NaN: nothing that could be used. */
+static double amount_at(const struct table *t, size_t row, int column)
+{
+	double v;
+	bool is = text_number(csv_cell(t->csv, t->row[row], (size_t)column), &v) && v >= 0.0 && v < INFINITY;
+
+	return is ? v : NAN;
+}
+
+int table_seen(const struct table *t, struct calibrate_seen **out, struct err *err)
+{
+	int cpu, phase[N_PHASES];
+	bool told = true;
+	struct calibrate_seen *seen;
 
 	*out = NULL;
-	if (column < 0 || schema_find_any(t->schema, TABLE_CPU_COLUMN) >= 0)
+	if (!t->csv)
 		return 0;
-	used = mem_array(t->n_rows, sizeof *used);
-	if (!used)
+	cpu = beside_schema(t, TABLE_CPU_COLUMN);
+	for (size_t k = 0; k < N_PHASES; k++) {
+		phase[k] = beside_schema(t, phase_name[k]);
+		told &= phase[k] >= 0 || k == PHASE_TEST; /* a script may test outside of its time */
+	}
+	if (cpu < 0 && !told)
+		return 0;
+	seen = mem_calloc(t->n_rows, sizeof *seen);
+	if (!seen)
 		return err_nomem(err, "%zu rows", t->n_rows);
 	for (size_t i = 0; i < t->n_rows; i++) {
-		double percent;
-
-		used[i] = text_number(csv_cell(t->csv, t->row[i], (size_t)column), &percent) &&
-					  percent > 0.0 && percent < INFINITY
-				  ? percent / 100.0
-				  : 0.0;
+		if (cpu >= 0)
+			seen[i].cpu_used = fmax(0.0, amount_at(t, i, cpu) / 100.0); /* of a NaN: 0 */
+		for (size_t k = 0; k < N_PHASES && told; k++)
+			seen[i].phase_s[k] = phase[k] >= 0 ? amount_at(t, i, phase[k]) : 0.0;
 	}
-	*out = used;
+	*out = seen;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/csv.h"
 #include "predictors/data/schema.h"
+#include "queueing/calibrate.h"
 
 struct table_column {
 	enum column_kind kind;
@@ -43,11 +44,12 @@ enum table_needs {
 int table_read(const struct csv *csv, const struct schema *schema, enum table_needs needs,
                struct table **out, struct err *err);
 void table_free(struct table *t);
-/* Of each row the cores that its run kept busy, by the column `job_cpu_mean` (percent of one core) that
- * `postrider profile` writes; 0: not known. To be freed; NULL: the table was not measured so, or its schema
- * has the column for something else. */
+/* Of each row what `postrider profile` measured beside its time: the cores that it kept busy, by the column
+ * `job_cpu_mean` (percent of one core), and its phases, by the columns of common/phases.h, the first three of
+ * which must be there. To be freed; NULL: the table has none of these columns, or its schema has them for
+ * something else. */
 #define TABLE_CPU_COLUMN "job_cpu_mean"
-int table_cpu_used(const struct table *t, double **out, struct err *err);
+int table_seen(const struct table *t, struct calibrate_seen **out, struct err *err);
 
 /* ---- tables made in memory, row by row (table_build.c) ---- */
 

@@ -232,8 +232,8 @@ static int jobs_of(const struct queue_map *m, const struct dataset *d, bool devi
 		return err_nomem(err, "%zu jobs", d->n_rows);
 	for (size_t i = 0; i < d->n_rows; i++)
 		queue_map_job(m, d->x + i * d->n_features, &job[i]);
-	for (size_t i = 0; d->cpu_used && i < d->n_rows; i++)
-		job[i].cpu_used = d->cpu_used[i];
+	for (size_t i = 0; d->seen && i < d->n_rows; i++)
+		job[i].seen = d->seen[i];
 	for (size_t i = 0; !devices && i < d->n_rows; i++)
 		job[i].devices = 0.0;
 	*out = job;

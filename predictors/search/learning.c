@@ -24,7 +24,8 @@ struct work {
 	const struct grid_point *model;
 	struct feature_meaning meaning;
 	struct features *features;
-	double *x, *cpu_used; /* the latter NULL: not measured */
+	double *x;
+	struct calibrate_seen *seen; /* NULL: nothing was measured */
 	uint32_t *run, *group; /* per row; group: of its setting, or by --group */
 	uint8_t *doubt;
 	struct dataset d;
@@ -58,14 +59,14 @@ static int work_open(struct work *w, struct err *err)
 	if (!rc)
 		rc = features_encode_table(w->features, t, &w->x, err);
 	if (!rc)
-		rc = table_cpu_used(t, &w->cpu_used, err);
+		rc = table_seen(t, &w->seen, err);
 	if (rc)
 		return rc;
 	w->d = (struct dataset){ .n_rows = n,
 				 .n_features = w->features->n,
 				 .x = w->x,
 				 .y = t->time,
-				 .cpu_used = w->cpu_used,
+				 .seen = w->seen,
 				 .name = w->meaning.name,
 				 .factor = w->meaning.factor,
 				 .role = w->meaning.role };
@@ -92,7 +93,7 @@ static void work_close(struct work *w)
 	free(w->x);
 	free(w->run);
 	free(w->group);
-	free(w->cpu_used);
+	free(w->seen);
 	free(w->doubt);
 	free(w->mape);
 	free(w->error);

@@ -110,7 +110,7 @@ static int target_data(const struct training *tr, const double *target, struct t
 			       .x = tr->x,
 			       .y = (double *)target,
 			       .group = tr->group,
-			       .cpu_used = tr->cpu_used,
+			       .seen = tr->seen,
 			       .name = tr->meaning.name,
 			       .factor = tr->meaning.factor,
 			       .role = tr->meaning.role };
@@ -507,7 +507,7 @@ static int begin_training(struct training *tr, struct err *err)
 	if (!status)
 		status = groups_runs(p->table, &tr->copies, &n_runs, err);
 	if (!status)
-		status = table_cpu_used(p->table, &tr->cpu_used, err);
+		status = table_seen(p->table, &tr->seen, err);
 	if (!status)
 		status = train_label_replications(p->table, &tr->replication, err);
 	if (!status && p->run)
@@ -535,7 +535,7 @@ static void training_release(struct training *tr)
 {
 	free(tr->x);
 	free(tr->group);
-	free(tr->cpu_used);
+	free(tr->seen);
 	free(tr->replication);
 	free(tr->copies);
 	free(tr->first);

@@ -16,7 +16,7 @@ struct training {
 	uint32_t *first; /* per row of the table: the first of its run; NULL: each is its own */
 	uint32_t *copies; /* per row of the table: the run it is a copy of (groups.h); NULL: each is its
 	                   * own */
-	double *cpu_used; /* per row of the table: the cores it kept busy; NULL: not measured */
+	struct calibrate_seen *seen; /* per row of the table; NULL: nothing was measured */
 	struct feature_meaning meaning;
 	const char *stage; /* what progress is about */
 };

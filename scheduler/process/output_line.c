@@ -104,6 +104,7 @@ static bool last_match(const regex_t *re, const char *text, size_t len, double *
 
 struct found { /* what one line has */
 	double accuracy, epoch, loss, elapsed_s;
+	struct output_phases phases;
 	int rank; /* of the accuracy */
 	bool percent_sign;
 	bool more; /* something beside an epoch has a value */
@@ -178,6 +179,16 @@ static size_t with_word_before(const char *line, size_t from)
 	return isalpha((unsigned char)line[i]) ? i : from;
 }
 
+static void take_phase(const char *name, size_t len, double v, struct found *f)
+{
+	int k = phase_find(name, len);
+
+	if (k < 0 || !(v >= 0.0) || isinf(v))
+		return;
+	f->phases.s[k] = v;
+	f->phases.told |= 1u << k;
+}
+
 static void take_text(const struct output_reader *r, const char *line, size_t from, size_t to, bool joined,
 		      double v, double of, bool sign, bool fraction, struct found *f)
 {
@@ -217,6 +228,8 @@ static void take_text(const struct output_reader *r, const char *line, size_t fr
 	f->more |= joined || fraction;
 	if (output_is_loss(name, len))
 		f->loss = v;
+	if (joined)
+		take_phase(name, len, v, f);
 }
 
 static void look_at_text(const struct output_reader *r, const char *line, size_t len, struct found *f)
@@ -256,6 +269,9 @@ static void look_at_json(const struct output_reader *r, const struct json *v, st
 	f->elapsed_s = json_number(json_get(v, "elapsed_s"), NAN);
 	f->more = true;
 	f->json = true;
+	for (size_t k = 0; k < N_PHASES; k++)
+		take_phase(phase_name[k], strlen(phase_name[k]), json_number(json_get(v, phase_name[k]), NAN),
+			   f);
 	if (r->accuracy_name && !r->has_regex) {
 		f->accuracy = json_number(json_path(v, r->accuracy_name), NAN);
 		f->rank = isnan(f->accuracy) ? 0 : OUTPUT_NAMED;
@@ -349,6 +365,15 @@ static void look(const struct output_reader *r, const char *line, size_t len, st
 		f->epoch = NAN;
 }
 
+static void take_phases(struct output_reader *r, const struct output_phases *p, bool of_epoch)
+{
+	for (size_t k = 0; k < N_PHASES; k++) {
+		if (p->told & 1u << k)
+			r->phases.s[k] = p->s[k] + (of_epoch ? r->phases.s[k] : 0.0);
+	}
+	r->phases.told |= p->told;
+}
+
 /* One line without carriage returns in it. */
 static void take(struct output_reader *r, const char *line, size_t len, struct output_point *out)
 {
@@ -363,6 +388,7 @@ static void take(struct output_reader *r, const char *line, size_t len, struct o
 			remember_where(r, &f);
 		r->rank = f.rank;
 	}
+	take_phases(r, &f.phases, isfinite(epoch) && !(epoch <= r->epoch));
 	if (isfinite(epoch) && !(epoch <= r->epoch)) { /* true for the first, when there is none before */
 		r->epoch = out->epoch = epoch;
 		out->elapsed_s = f.elapsed_s;

@@ -1,6 +1,7 @@
 /* The numbers in what a training command prints: its accuracy and its epochs. One reader for the profiler,
  * the daemon and `postrider init`. A line may be a JSON object, or text such as "epoch 3/10 val_acc=0.93" or
  * "Test accuracy: 93.1%"; or a regular expression says where the accuracy is.
+ * Seconds of its phases (common/phases.h) are found by their names, in both.
  *
  * Accuracies are shares of 1. A number with a percent sign is divided by 100, and so are the numbers of a
  * command that prints one above 1: `percent` says that this happened. */
@@ -12,6 +13,7 @@
 #include <stddef.h>
 
 #include "common/err.h"
+#include "common/phases.h"
 
 #define OUTPUT_MAX_LINE 65536     /* bytes; longer lines are passed over */
 #define OUTPUT_MAX_NAME 128       /* bytes of a name or a path */
@@ -44,6 +46,13 @@ struct output_point {            /* NaN: the line has none */
 	double loss, elapsed_s;
 };
 
+/* How long the run spent in its phases. In a line that ends an epoch they are those of the epoch and are
+ * added up; in another line they are those of the whole run so far. */
+struct output_phases {
+	unsigned told; /* 1 << each that was */
+	double s[N_PHASES];
+};
+
 struct output_reader {
 	char *accuracy_name, *epoch_name;
 	regex_t regex, epoch_regex;
@@ -56,6 +65,7 @@ struct output_reader {
 	char found[OUTPUT_FOUND]; /* where the accuracy was: "val_acc", "JSON accuracy"; "": nowhere */
 	int rank;                /* how likely `accuracy` is the one that is meant: see output_line.c */
 	double announced;        /* an epoch that was named and has not ended; NaN: none */
+	struct output_phases phases;
 	double from;             /* what the epochs in text are counted from, 0 or 1; NaN: not known */
 };
 

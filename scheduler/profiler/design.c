@@ -20,7 +20,9 @@ static const char *const reserved[] = { "seed",        "copy",
 					"cpu_mean",    "iowait_mean",
 					"max_rss_mb",  "job_cpu_mean",
 					"started_at",  "job_iowait_mean",
-					"other_load",  NULL };
+					"other_load",  "fetch_s",
+					"compute_s",   "sync_s",
+					"test_s",      NULL };
 static const char *const builtin[] = { "seed", "copy", "replication", "run", NULL };
 
 void profile_design_init(struct profile_design *d)

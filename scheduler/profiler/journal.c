@@ -72,6 +72,10 @@ static void put_copy(struct json_writer *w, const struct profile_copy *c)
 	json_kv_number(w, "max_rss_mb", c->max_rss_mb);
 	json_kv_number(w, "job_cpu_mean", c->job_cpu_mean);
 	json_kv_number(w, "job_iowait_mean", c->job_iowait_mean);
+	for (size_t k = 0; k < N_PHASES; k++) {
+		if (c->phases.told & 1u << k)
+			json_kv_number(w, phase_name[k], c->phases.s[k]);
+	}
 	json_kv_int(w, "exit", c->exit_code);
 	json_kv_int(w, "signal", c->signal);
 	json_kv_open(w, "curve", '[');
@@ -228,6 +232,10 @@ static int get_copies(const struct json *v, struct profile_outcome *o, size_t n)
 		c->max_rss_mb = json_number(json_get(v, "max_rss_mb"), NAN);
 		c->job_cpu_mean = json_number(json_get(v, "job_cpu_mean"), NAN);
 		c->job_iowait_mean = json_number(json_get(v, "job_iowait_mean"), NAN);
+		for (size_t k = 0; k < N_PHASES; k++) {
+			c->phases.s[k] = json_number(json_get(v, phase_name[k]), NAN);
+			c->phases.told |= isnan(c->phases.s[k]) ? 0u : 1u << k;
+		}
 		c->exit_code = (int)fmin(fmax(json_number(json_get(v, "exit"), 0.0), 0.0), 255.0);
 		c->signal = (int)fmin(fmax(json_number(json_get(v, "signal"), 0.0), 0.0), 255.0);
 		if (get_curve(json_get(v, "curve"), c))

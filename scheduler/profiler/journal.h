@@ -36,6 +36,7 @@ struct profile_copy {
 	double job_cpu_mean;    /* % of one core, over its own time, children included */
 	/* % of its time its first process waited for a disk; NaN: the kernel does not count */
 	double job_iowait_mean;
+	struct output_phases phases; /* as it told */
 	int exit_code, signal;  /* 0 and 0: it went well */
 	struct profile_epoch *epoch; size_t n_epochs;
 };

@@ -56,6 +56,7 @@ int profile_result_parse(const struct profile_design *d, const char *text, size_
 	}
 	c->accuracy = r.accuracy;
 	c->percent = r.percent;
+	c->phases = r.phases;
 	snprintf(c->found, sizeof c->found, "%s", r.found);
 	output_reader_release(&r);
 	return rc;

@@ -183,18 +183,33 @@ static void put_number(struct strbuf *out, double v)
 	strbuf_puts(out, ",");
 }
 
+/* The phases that some run told of, a bit each. */
+static unsigned phases_told(const struct profile_journal *j)
+{
+	unsigned told = 0;
+
+	for (size_t i = 0; i < j->plan->n; i++) {
+		for (size_t c = 0; j->run[i].done && c < j->run[i].n_copies; c++)
+			told |= j->run[i].copy[c].phases.told;
+	}
+	return told;
+}
+
 void profile_put_table(const struct profile_journal *j, const struct profile_verdict *v, struct strbuf *out)
 {
 	const struct profile_design *d = j->design;
 	static const uint16_t any[PROFILE_MAX_FACTORS];
 	bool processes = profile_value(d, any, "cpus") != NULL;
+	unsigned told = phases_told(j);
 
 	put_settings(d, NULL, out);
-	strbuf_printf(
-		out,
-		"time_s,accuracy,%sother_load,cpu_mean,iowait_mean,job_cpu_mean,job_iowait_mean,max_rss_mb,"
-		"replication,copy,status,started_at\n",
-		processes ? "processes," : "");
+	strbuf_printf(out, "time_s,accuracy,%sother_load,cpu_mean,iowait_mean,job_cpu_mean,job_iowait_mean,",
+		      processes ? "processes," : "");
+	for (size_t k = 0; k < N_PHASES; k++) {
+		if (told & 1u << k)
+			strbuf_printf(out, "%s,", phase_name[k]);
+	}
+	strbuf_puts(out, "max_rss_mb,replication,copy,status,started_at\n");
 	for (size_t i = 0; i < j->plan->n; i++) {
 		const struct profile_outcome *o = &j->run[i];
 		const struct profile_point *p = &j->plan->run[i];
@@ -213,6 +228,10 @@ void profile_put_table(const struct profile_journal *j, const struct profile_ver
 			put_number(out, o->iowait_mean);
 			put_number(out, m->job_cpu_mean);
 			put_number(out, m->job_iowait_mean);
+			for (size_t k = 0; k < N_PHASES; k++) {
+				if (told & 1u << k)
+					put_number(out, m->phases.told & 1u << k ? m->phases.s[k] : NAN);
+			}
 			put_number(out, m->max_rss_mb);
 			strbuf_printf(out, "%u,%zu,%s,%s\n", p->replication, c + 1,
 				      profile_status_name(v->status[i]), o->started_at);

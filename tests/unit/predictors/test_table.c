@@ -132,15 +132,40 @@ TEST(test_the_cores_that_were_busy_are_read_beside_the_schema)
 	struct table *t = must("network,cpus,njobs,batch,time_s,job_cpu_mean\nx,4,3,64,5,237\nx,4,3,64,5,\n"
 			       "x,4,3,64,5,-1\nx,4,3,64,5,much\n",
 			       default_schema, true);
-	double *used;
+	struct calibrate_seen *seen;
 
-	assert_int_equal(table_cpu_used(t, &used, NULL), 0);
-	assert_true(fabs(used[0] - 2.37) < 1e-12 && used[1] == 0.0 && used[2] == 0.0 && used[3] == 0.0);
-	free(used);
+	assert_int_equal(table_seen(t, &seen, NULL), 0);
+	assert_true(fabs(seen[0].cpu_used - 2.37) < 1e-12);
+	assert_true(seen[1].cpu_used == 0.0 && seen[2].cpu_used == 0.0 && seen[3].cpu_used == 0.0);
+	assert_true(seen[0].phase_s[PHASE_COMPUTE] == 0.0);
+	free(seen);
 	drop(t);
 	t = must("network,cpus,njobs,batch,time_s\nx,4,3,64,5\n", default_schema, true);
-	assert_int_equal(table_cpu_used(t, &used, NULL), 0);
-	assert_null(used);
+	assert_int_equal(table_seen(t, &seen, NULL), 0);
+	assert_null(seen);
+	drop(t);
+}
+
+TEST(test_phases_are_read_beside_the_schema)
+{
+	struct table *t =
+		must("network,cpus,njobs,batch,time_s,fetch_s,compute_s,sync_s\nx,4,3,64,5,1,2.37,0\n"
+		     "x,4,3,64,5,,2,1\nx,4,3,64,5,1,-2,1\n",
+		     default_schema, true);
+	struct calibrate_seen *seen;
+
+	assert_int_equal(t->n_ignored, 0);
+	assert_int_equal(table_seen(t, &seen, NULL), 0);
+	assert_true(seen[0].phase_s[PHASE_FETCH] == 1.0 && seen[0].phase_s[PHASE_COMPUTE] == 2.37);
+	assert_true(seen[0].phase_s[PHASE_SYNC] == 0.0 && seen[0].phase_s[PHASE_TEST] == 0.0);
+	assert_true(isnan(seen[1].phase_s[PHASE_FETCH]) && isnan(seen[2].phase_s[PHASE_COMPUTE]));
+	assert_true(seen[0].cpu_used == 0.0);
+	free(seen);
+	drop(t);
+	/* two of them say nothing of what is left */
+	t = must("network,cpus,njobs,batch,time_s,fetch_s,compute_s\nx,4,3,64,5,1,2\n", default_schema, true);
+	assert_int_equal(table_seen(t, &seen, NULL), 0);
+	assert_null(seen);
 	drop(t);
 }
 

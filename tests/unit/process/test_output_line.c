@@ -38,6 +38,40 @@ static void expect(const struct output_spec *spec, const char *text, double accu
 	output_reader_release(&r);
 }
 
+/* Seconds of fetching, computing and waiting; NaN: not told. */
+static void expect_phases(const char *text, double fetch_s, double compute_s, double sync_s)
+{
+	const double want[] = { fetch_s, compute_s, sync_s };
+	struct output_reader r;
+
+	assert_int_equal(output_reader_init(&r, NULL, NULL), 0);
+	feed(&r, text);
+	for (size_t k = 0; k < 3; k++) {
+		double got = r.phases.told & 1u << k ? r.phases.s[k] : NAN;
+
+		if (isnan(want[k]) != isnan(got) || fabs(got - want[k]) > 1e-12) {
+			print_error("'%s': %s %g\n", text, phase_name[k], got);
+			fail();
+		}
+	}
+	output_reader_release(&r);
+}
+
+TEST(test_phases_of_epochs_are_added_and_those_of_a_run_replace_them)
+{
+	expect_phases("hello\nfetch_s is 3\n{\"accuracy\":0.5}\n", NAN, NAN, NAN);
+	expect_phases("{\"epoch\":1,\"fetch_s\":0.25,\"compute_s\":2,\"sync_s\":0}\n"
+		      "{\"epoch\":2,\"fetch_s\":0.5,\"compute_s\":3,\"sync_s\":0.125}\n",
+		      0.75, 5, 0.125);
+	expect_phases("{\"epoch\":1,\"fetch_s\":0.25,\"compute_s\":2}\n"
+		      "{\"event\":\"result\",\"fetch_s\":0.3,\"compute_s\":2.37}\n",
+		      0.3, 2.37, NAN);
+	/* the last epoch again is no epoch more */
+	expect_phases("epoch 1 fetch_s=1\nepoch 2 fetch_s=2 sync_s: 0.5\n{\"epoch\":2,\"fetch_s\":4}\n", 4,
+		      NAN, 0.5);
+	expect_phases("fetch_s=-1 compute_s=7\n{\"fetch_s\":\"much\",\"sync_s\":null}\n", NAN, 7, NAN);
+}
+
 TEST(test_the_usual_styles_are_read_without_being_told)
 {
 	static const struct {

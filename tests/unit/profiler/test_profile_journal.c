@@ -19,6 +19,7 @@ struct fixture {
 	struct profile_journal j;
 	const char *dir;
 	char path[512];
+	bool phases; /* its first copies tell of them */
 };
 
 static void design(struct profile_design *d, const char *batches)
@@ -85,6 +86,8 @@ static void add(struct fixture *f, size_t run, enum profile_status status, doubl
 	o.copy[1] = (struct profile_copy){ .time_s = b_s, .accuracy = NAN, .exit_code = status ? 3 : 0 };
 	o.copy[0].epoch = mem_calloc(1, sizeof *o.copy[0].epoch);
 	o.copy[0].epoch[0] = (struct profile_epoch){ 1.0, 0.5, NAN, 0.7 };
+	if (f->phases)
+		o.copy[0].phases = (struct output_phases){ 1 << PHASE_FETCH | 1 << PHASE_SYNC, { 0.125 } };
 	snprintf(o.why, sizeof o.why, "%s", status ? "copy 2 ended with exit code 3" : "");
 	if (profile_journal_append(&f->j, run, &o, &err))
 		fail_msg("not written: %s", err.text);
@@ -391,6 +394,29 @@ TEST(test_the_table_has_a_row_a_copy_and_no_time_of_failures)
 	assert_null(strstr(strbuf_text(&curves), "timeout"));
 	strbuf_release(&table);
 	strbuf_release(&curves);
+	profile_verdict_release(&v);
+	end(&f);
+}
+
+TEST(test_phases_are_columns_where_a_run_told_of_them)
+{
+	struct fixture f;
+	struct profile_verdict v = { 0 };
+	struct strbuf table = { 0 };
+	struct err err = { 0 };
+
+	begin(&f);
+	add(&f, 0, PROFILE_OK, 1.37, 1.41);
+	f.phases = true;
+	add(&f, 1, PROFILE_OK, 1.37, 1.41);
+	again(&f); /* as the journal has it */
+	assert_int_equal(profile_judge(&f.j, &v, &err), 0);
+	profile_put_table(&f.j, &v, &table);
+	assert_non_null(strstr(strbuf_text(&table), ",job_iowait_mean,fetch_s,sync_s,max_rss_mb,"));
+	assert_non_null(strstr(strbuf_text(&table), ",0.000000,0.000000,,,12.500000,1,1,ok,"));
+	assert_non_null(strstr(strbuf_text(&table), ",0.000000,0.000000,0.125000,0.000000,12.500000,"));
+	assert_non_null(strstr(strbuf_text(&table), ",0.000000,0.000000,,,0.000000,"));
+	strbuf_release(&table);
 	profile_verdict_release(&v);
 	end(&f);
 }

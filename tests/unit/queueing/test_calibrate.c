@@ -245,7 +245,7 @@ static size_t measure_busy(const struct calibrated *of, double noise, uint64_t s
 			continue;
 		job[quiet] = job[i];
 		time_s[quiet] = time_s[i];
-		job[quiet++].cpu_used = job[i].cpus * share * exp(noise * rng_normal(&rng));
+		job[quiet++].seen.cpu_used = job[i].cpus * share * exp(noise * rng_normal(&rng));
 	}
 	return quiet;
 }
@@ -267,7 +267,7 @@ TEST(test_waiting_is_told_from_computing_by_the_cores_that_were_busy)
 		n = measure_busy(&of, 0.05, seed, job, time_s, two_cores(&of, 240, 0.03, seed, job, time_s));
 		m = fit(job, time_s, n, 1, 2);
 		for (size_t i = 0; i < n; i++)
-			job[i].cpu_used = 0.0;
+			job[i].seen.cpu_used = 0.0;
 		blind = fit(job, time_s, n, 1, 2);
 		printf("seed %d: delay %g ms, worst error %.3f; without what was busy %.3f\n", (int)seed,
 		       1e3 * m.value[CALIBRATE_DELAY], worst_error(&m, &of), worst_error(&blind, &of));
@@ -288,7 +288,7 @@ TEST(test_busy_cores_show_no_waiting_where_there_is_none)
 
 	same = fit(job, time_s, n, 1, 2);
 	for (size_t i = 0; i < n; i++)
-		job[i].cpu_used = 0.01;
+		job[i].seen.cpu_used = 0.01;
 	m = fit(job, time_s, n, 1, 2);
 	assert_memory_equal(m.value, same.value, sizeof m.value);
 	n = measure_busy(&of, 0.05, 3, job, time_s, n);
