@@ -1,7 +1,6 @@
 /* A string that grows. See strbuf.h. */
 #include "common/strbuf.h"
 
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,31 +38,39 @@ void strbuf_puts(struct strbuf *b, const char *s)
 	strbuf_add(b, s, strlen(s));
 }
 
-void strbuf_printf(struct strbuf *b, const char *fmt, ...)
+void strbuf_vprintf(struct strbuf *b, const char *fmt, va_list args)
 {
-	va_list ap;
+	va_list again;
 	int n;
 
 	/* Most pieces fit into what is there already; ask for the length only when one does not. */
 	if (!strbuf_reserve(b, 0))
 		return;
-	va_start(ap, fmt);
-	n = vsnprintf(b->text + b->len, b->cap - b->len, fmt, ap);
-	va_end(ap);
+	va_copy(again, args);
+	n = vsnprintf(b->text + b->len, b->cap - b->len, fmt, args);
 	if (n >= 0 && (size_t)n >= b->cap - b->len) {
 		b->text[b->len] = '\0'; /* take the cut-off piece back, lest a failure leaves it visible */
-		if (!strbuf_reserve(b, (size_t)n))
-			return;
-		va_start(ap, fmt);
-		n = vsnprintf(b->text + b->len, b->cap - b->len, fmt, ap);
-		va_end(ap);
+		if (strbuf_reserve(b, (size_t)n))
+			n = vsnprintf(b->text + b->len, b->cap - b->len, fmt, again);
+		else
+			n = 0;
 	}
+	va_end(again);
 	if (n < 0) {
 		b->text[b->len] = '\0';
 		b->failed = true;
 		return;
 	}
 	b->len += (size_t)n;
+}
+
+void strbuf_printf(struct strbuf *b, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vprintf(b, fmt, ap);
+	va_end(ap);
 }
 
 const char *strbuf_text(const struct strbuf *b)

@@ -1,10 +1,6 @@
 /* The table of engines, and calls of their programs: words, quoting. See ops.h. */
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "common/mem.h"
 #include "common/text/template.h"
-#include "scheduler/config/job_type.h"
 #include "scheduler/engines/ops.h"
 
 static const struct engine_ops *const engine_all[] = { &engine_command, &engine_slurm, NULL };
@@ -22,7 +18,7 @@ bool engine_word_add(char ***argv, const char *fmt, ...)
 {
 	struct strbuf word = { 0 };
 	size_t n = 0;
-	char **more, text[JOB_TYPE_MAX_ARG + 1];
+	char **more;
 	va_list ap;
 
 	if (!fmt)
@@ -30,9 +26,8 @@ bool engine_word_add(char ***argv, const char *fmt, ...)
 	while (*argv && (*argv)[n])
 		n++;
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
+	strbuf_vprintf(&word, fmt, ap);
 	va_end(ap);
-	strbuf_puts(&word, text);
 	more = word.failed ? NULL : mem_resize(*argv, n + 2, sizeof *more);
 	if (!more) {
 		strbuf_release(&word);

@@ -92,7 +92,7 @@ struct engine_ops {
 extern const struct engine_ops engine_slurm, engine_command;
 const struct engine_ops *engine_ops_of(enum engine_kind kind);
 
-/* Appends a word to a call that grows; false: out of memory. `fmt` NULL: nothing. */
+/* Appends a word of any length to a call that grows; false: out of memory. `fmt` NULL: nothing. */
 bool engine_word_add(char ***argv, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void engine_call_release(struct engine_call *c);
 /* A word as a POSIX shell reads it. */

@@ -12,7 +12,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,17 +57,12 @@ static int find_program(char **out, struct err *err)
 
 __attribute__((format(printf, 2, 3))) static void add(struct spawn_words *w, const char *fmt, ...)
 {
-	char word[PATH_MAX + 64];
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(word, sizeof word, fmt, ap);
+	strbuf_vprintf(&w->text, fmt, ap);
 	va_end(ap);
-	if (n < 0 || (size_t)n >= sizeof word)
-		w->text.failed = true;
-	else
-		strbuf_add(&w->text, word, (size_t)n + 1);
+	strbuf_add(&w->text, "", 1);
 	w->n++;
 }
 
@@ -129,7 +123,7 @@ static void add_options(struct spawn_words *w, const char *program, const struct
 		add_word(w, j->argv[i]);
 }
 
-/* The words as an array. False: no memory, or a word that is too long. */
+/* The words as an array. False: no memory. */
 static bool words_close(struct spawn_words *w)
 {
 	char *at = w->text.text;

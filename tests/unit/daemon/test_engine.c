@@ -264,6 +264,23 @@ TEST(test_command_fills_in_its_words)
 	release(&call);
 }
 
+/* A variable of 4,096 bytes is within the limits of a type, and its word has the name as well. */
+TEST(test_a_long_word_of_the_job_is_not_cut)
+{
+	char *submit[] = { "queue", "{command}", NULL };
+	struct config_engine c = { .kind = ENGINE_COMMAND, .submit = { .word = submit, .n = 2 } };
+	struct engine_task t = task();
+	struct engine_call call = { 0 };
+	char word[9000];
+
+	memset(word, 'x', sizeof word - 1);
+	word[sizeof word - 1] = '\0';
+	t.command = (char *[]){ "supervisor", "--env", word, NULL };
+	assert_int_equal(engine_command.submit(&c, &t, &call, NULL), 0);
+	assert_true(has(call.argv, word));
+	release(&call);
+}
+
 TEST(test_answers_and_lines_of_a_command)
 {
 	struct engine_line l;
