@@ -110,28 +110,92 @@ static void rank_of_srun(struct options *o)
 		o->rank = NO_RANK;
 }
 
+/* Options that need one another, or exclude one another. */
+static bool fit_together(const struct options *o, bool workers)
+{
+	if (o->peers && (workers || program->workers))
+		usage_error(workers ? "--peers says how many workers there are; leave out --workers"
+				    : "MPI connects the workers; leave out --peers",
+			    NULL);
+	else if ((o->peers != NULL) != (o->rank != NO_RANK))
+		usage_error(o->peers ? "--peers needs --rank N: which of them this one is"
+				     : "--rank needs --peers LIST",
+			    NULL);
+	else if (o->test && !o->make_digits)
+		usage_error("--test N needs --make-digits; training always tests with all test records",
+			    NULL);
+	else
+		return true;
+	return false;
+}
+
+enum {
+	OPT_NETWORK = 256,
+	OPT_BATCH,
+	OPT_EPOCHS,
+	OPT_LR,
+	OPT_DECAY,
+	OPT_WORKERS,
+	OPT_PEERS,
+	OPT_RANK,
+	OPT_THREADS,
+	OPT_SAMPLES,
+	OPT_DATA,
+	OPT_DIRECT,
+	OPT_SEED,
+	OPT_TEST_EVERY,
+	OPT_JSON,
+	OPT_DIGITS,
+	OPT_TEST,
+};
+
+/* One option, and optarg its value. False: it has complained. */
+static bool take(struct options *o, int c)
+{
+	bool good = true;
+
+	switch (c) {
+	case OPT_NETWORK: o->network = optarg; break;
+	case OPT_BATCH: return count("batch", optarg, 1, IDX_MAX_RECORDS, &o->batch);
+	case OPT_EPOCHS: return count("epochs", optarg, 1, EPOCHS_MAX, &o->epochs);
+	case OPT_WORKERS:
+		if (!program->workers)
+			return count("workers", optarg, 1, COMM_MAX_WORKERS, &o->workers);
+		usage_error("mpirun sets the number of workers; leave out --workers", NULL);
+		return false;
+	case OPT_PEERS: o->peers = optarg; break;
+	case OPT_RANK: return count("rank", optarg, 0, TCP_MAX_WORKERS - 1, &o->rank);
+	case OPT_THREADS: return count("threads", optarg, 1, THREADS_MAX, &o->threads);
+	case OPT_SAMPLES: return count("samples", optarg, 1, IDX_MAX_RECORDS, &o->samples);
+	case OPT_TEST: return count("test", optarg, 1, DIGITS_MAX, &o->test);
+	case OPT_SEED: return count("seed", optarg, 0, SEED_MAX, &o->seed);
+	case OPT_TEST_EVERY: return count("test-every", optarg, 0, EPOCHS_MAX, &o->test_every);
+	case OPT_LR:
+		good = text_number(optarg, &o->rate) && o->rate > 0.0 && o->rate <= 1e6;
+		if (!good)
+			usage_error("--lr needs a number above 0, not", optarg);
+		break;
+	case OPT_DECAY:
+		good = text_number(optarg, &o->decay) && o->decay >= 0.0 && o->decay <= 1e6;
+		if (!good)
+			usage_error("--decay needs a number from 0 on, not", optarg);
+		break;
+	case OPT_DATA: o->data = optarg; break;
+	case OPT_DIRECT: o->direct = true; break;
+	case OPT_JSON: o->json = true; break;
+	case OPT_DIGITS: o->make_digits = optarg; break;
+	case 'q': o->quiet = true; break;
+	default:
+		if (!program->silent)
+			fprintf(stderr, "%s: see --help\n", program->name);
+		return false;
+	}
+	return good;
+}
+
 /* True: go on. False: leave with *out_exit. */
 static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 {
-	enum {
-		OPT_NETWORK = 256,
-		OPT_BATCH,
-		OPT_EPOCHS,
-		OPT_LR,
-		OPT_DECAY,
-		OPT_WORKERS,
-		OPT_PEERS,
-		OPT_RANK,
-		OPT_THREADS,
-		OPT_SAMPLES,
-		OPT_DATA,
-		OPT_DIRECT,
-		OPT_SEED,
-		OPT_TEST_EVERY,
-		OPT_JSON,
-		OPT_DIGITS,
-		OPT_TEST,
-	};
 	static const struct option option[] = {
 		{ "network", required_argument, NULL, OPT_NETWORK },
 		{ "batch", required_argument, NULL, OPT_BATCH },
@@ -154,82 +218,28 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	bool good = true, workers = false;
+	bool workers = false;
 	int c;
 
 	*out_exit = 2;
 	opterr = !program->silent;
-	while (good && (c = getopt_long(argc, argv, "qh", option, NULL)) != -1) {
-		switch (c) {
-		case OPT_NETWORK: o->network = optarg; break;
-		case OPT_BATCH: good = count("batch", optarg, 1, IDX_MAX_RECORDS, &o->batch); break;
-		case OPT_EPOCHS: good = count("epochs", optarg, 1, EPOCHS_MAX, &o->epochs); break;
-		case OPT_WORKERS:
-			if (program->workers) {
-				usage_error("mpirun sets the number of workers; leave out --workers", NULL);
-				return false;
-			}
-			good = count("workers", optarg, 1, COMM_MAX_WORKERS, &o->workers);
-			workers = true;
-			break;
-		case OPT_PEERS: o->peers = optarg; break;
-		case OPT_RANK: good = count("rank", optarg, 0, TCP_MAX_WORKERS - 1, &o->rank); break;
-		case OPT_THREADS: good = count("threads", optarg, 1, THREADS_MAX, &o->threads); break;
-		case OPT_SAMPLES: good = count("samples", optarg, 1, IDX_MAX_RECORDS, &o->samples); break;
-		case OPT_TEST: good = count("test", optarg, 1, DIGITS_MAX, &o->test); break;
-		case OPT_SEED: good = count("seed", optarg, 0, SEED_MAX, &o->seed); break;
-		case OPT_TEST_EVERY: good = count("test-every", optarg, 0, EPOCHS_MAX, &o->test_every); break;
-		case OPT_LR:
-			if (!text_number(optarg, &o->rate) || !(o->rate > 0.0 && o->rate <= 1e6)) {
-				usage_error("--lr needs a number above 0, not", optarg);
-				return false;
-			}
-			break;
-		case OPT_DECAY:
-			if (!text_number(optarg, &o->decay) || !(o->decay >= 0.0 && o->decay <= 1e6)) {
-				usage_error("--decay needs a number from 0 on, not", optarg);
-				return false;
-			}
-			break;
-		case OPT_DATA: o->data = optarg; break;
-		case OPT_DIRECT: o->direct = true; break;
-		case OPT_JSON: o->json = true; break;
-		case OPT_DIGITS: o->make_digits = optarg; break;
-		case 'q': o->quiet = true; break;
-		case 'h':
+	while ((c = getopt_long(argc, argv, "qh", option, NULL)) != -1) {
+		if (c == 'h') {
 			if (!program->silent)
 				help(stdout);
 			*out_exit = 0;
 			return false;
-		default:
-			if (!program->silent)
-				fprintf(stderr, "%s: see --help\n", program->name);
-			return false;
 		}
+		if (!take(o, c))
+			return false;
+		workers |= c == OPT_WORKERS;
 	}
-	if (good && optind < argc) {
+	if (optind < argc) {
 		usage_error("takes no argument, got", argv[optind]);
 		return false;
 	}
 	rank_of_srun(o);
-	if (good && o->peers && (workers || program->workers)) {
-		usage_error(workers ? "--peers says how many workers there are; leave out --workers"
-				    : "MPI connects the workers; leave out --peers",
-			    NULL);
-		return false;
-	}
-	if (good && (o->peers != NULL) != (o->rank != NO_RANK)) {
-		usage_error(o->peers ? "--peers needs --rank N: which of them this one is"
-				     : "--rank needs --peers LIST",
-			    NULL);
-		return false;
-	}
-	if (good && o->test && !o->make_digits) {
-		usage_error("--test N needs --make-digits; training always tests with all test records",
-			    NULL);
-		return false;
-	}
-	return good;
+	return fit_together(o, workers);
 }
 
 static int complain(const struct err *err)

@@ -367,6 +367,29 @@ static bool select_parse(const char *text, enum search_by *out)
 	return false;
 }
 
+static int check_usage(const struct cli *c, struct options *o)
+{
+	if (!c->output && !o->dry_run)
+		return cli_usage_error(c, "no output file: add -o MODEL, or -n to write none");
+	if (o->set && !o->model && !o->policy)
+		return cli_usage_error(c, "--set needs --model or --policy");
+	if (o->plot && !o->learning_curve)
+		return cli_usage_error(c, "--plot draws the learning curve: add --learning-curve");
+	if (o->select && !select_parse(o->select, &o->by_score))
+		return cli_usage_error(c, "--select %s: write mse, log-mse, mape, mae or r2", o->select);
+	if (o->learning_curve && o->curves)
+		return cli_usage_error(c, "--learning-curve counts runs: leave out --curves");
+	if (o->grid && o->model)
+		return cli_usage_error(c, "give either --grid or --model");
+	if (o->policy && (o->model || o->grid))
+		return cli_usage_error(c, "--policy determines the model; leave out --%s",
+				       o->model ? "model" : "grid");
+	if (c->output && !strcmp(c->output, "-") && !o->dry_run && (c->json || !c->quiet))
+		return cli_usage_error(
+			c, "-o - sends the model to standard output; add -q and leave out --json");
+	return 0;
+}
+
 int verb_train(int argc, char **argv)
 {
 	struct options o = { .seed = 1, .search_rows = NOT_GIVEN, .time_limit_s = NAN };
@@ -439,24 +462,9 @@ int verb_train(int argc, char **argv)
 
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
-	if (!c.output && !o.dry_run)
-		return cli_usage_error(&c, "no output file: add -o MODEL, or -n to write none");
-	if (o.set && !o.model && !o.policy)
-		return cli_usage_error(&c, "--set needs --model or --policy");
-	if (o.plot && !o.learning_curve)
-		return cli_usage_error(&c, "--plot draws the learning curve: add --learning-curve");
-	if (o.select && !select_parse(o.select, &o.by_score))
-		return cli_usage_error(&c, "--select %s: write mse, log-mse, mape, mae or r2", o.select);
-	if (o.learning_curve && o.curves)
-		return cli_usage_error(&c, "--learning-curve counts runs: leave out --curves");
-	if (o.grid && o.model)
-		return cli_usage_error(&c, "give either --grid or --model");
-	if (o.policy && (o.model || o.grid))
-		return cli_usage_error(&c, "--policy determines the model; leave out --%s",
-				       o.model ? "model" : "grid");
-	if (c.output && !strcmp(c.output, "-") && !o.dry_run && (c.json || !c.quiet))
-		return cli_usage_error(
-			&c, "-o - sends the model to standard output; add -q and leave out --json");
+	code = check_usage(&c, &o);
+	if (code)
+		return code;
 	rc = o.dry_run ? 0 : cli_check_output(c.output, &err);
 	if (!rc && o.plot)
 		rc = cli_check_output(o.plot, &err);

@@ -333,6 +333,40 @@ static int check_usage(const struct cli *c, const struct options *o)
 	return 0;
 }
 
+/* Returns the exit code. */
+static int profile(struct verb *v)
+{
+	const struct cli *c = v->c;
+	const struct options *o = v->o;
+	struct err err = { 0 };
+	int code, rc;
+
+	profile_campaign_init(&v->k);
+	v->k.owner = v;
+	v->k.on_tick = on_tick;
+	v->k.on_run = on_run;
+	v->k.on_note = on_note;
+	v->in_folder = c->n_args && job_folder_is(c->arg[0]);
+	rc = v->in_folder ? job_folder_open(&v->folder, c->arg[0], NULL, &err) : 0;
+	if (!rc)
+		rc = campaign_prepare(v, &err);
+	if (!rc)
+		rc = choose_executor(v, &err);
+	if (!rc && o->dry_run)
+		rc = profile_campaign_open(&v->k, PROFILE_LOOK, o->retry, &err);
+	if (!rc)
+		rc = o->dry_run ? print_plan(v, &err) : run_campaign(v, &err);
+	code = rc ? cli_fail(&err) : o->dry_run ? 0 : exit_code(&v->k);
+	if (!rc && v->in_folder && !o->dry_run && !v->k.signal && !c->output && v->k.verdict.n_ok) {
+		int trained = train_folder(v);
+
+		code = code ? code : trained;
+	}
+	profile_campaign_release(&v->k);
+	config_free(v->config);
+	return code;
+}
+
 int verb_profile(int argc, char **argv)
 {
 	struct options o = {
@@ -416,8 +450,7 @@ int verb_profile(int argc, char **argv)
 	};
 	struct cli c;
 	struct verb v = { .c = &c, .o = &o };
-	struct err err = { 0 };
-	int code, rc;
+	int code;
 
 	argc = cli_words(argc, argv, &o.word, &o.n_words);
 	if (!cli_parse(&c, &usage, argc, argv, &code))
@@ -425,28 +458,5 @@ int verb_profile(int argc, char **argv)
 	code = check_usage(&c, &o);
 	if (code)
 		return code;
-	profile_campaign_init(&v.k);
-	v.k.owner = &v;
-	v.k.on_tick = on_tick;
-	v.k.on_run = on_run;
-	v.k.on_note = on_note;
-	v.in_folder = c.n_args && job_folder_is(c.arg[0]);
-	rc = v.in_folder ? job_folder_open(&v.folder, c.arg[0], NULL, &err) : 0;
-	if (!rc)
-		rc = campaign_prepare(&v, &err);
-	if (!rc)
-		rc = choose_executor(&v, &err);
-	if (!rc && o.dry_run)
-		rc = profile_campaign_open(&v.k, PROFILE_LOOK, o.retry, &err);
-	if (!rc)
-		rc = o.dry_run ? print_plan(&v, &err) : run_campaign(&v, &err);
-	code = rc ? cli_fail(&err) : o.dry_run ? 0 : exit_code(&v.k);
-	if (!rc && v.in_folder && !o.dry_run && !v.k.signal && !c.output && v.k.verdict.n_ok) {
-		int trained = train_folder(&v);
-
-		code = code ? code : trained;
-	}
-	profile_campaign_release(&v.k);
-	config_free(v.config);
-	return code;
+	return profile(&v);
 }
