@@ -250,7 +250,7 @@ const struct key config_keys[] = {
 	  .write = tenants_write }, /* they inherit on_late and chance */
 	{ "default_tenant", KEY_OTHER, .read = default_tenant_read, .write = default_tenant_write },
 	{ "fair_window_s", KEY_NUMBER, AT(fair_window_s), 1.0, MAX_SECONDS, 3600.0 },
-	{ "outside_load", KEY_BOOL, AT(outside_load), .initial = true },
+	{ "outside_load", KEY_BOOL, AT(other_load), .initial = true },
 	{ "learning", KEY_PART, AT(learning), .part = learning_keys, .check = check_learning },
 	{ "executor", KEY_TEXT, AT(executor), .max = JOB_TYPE_MAX_NAME, .initial_text = ENGINE_LOCAL },
 	{ "engines", KEY_OTHER, .read = engines_read, .write = engines_write },

@@ -138,7 +138,7 @@ struct config {
 	char **notify; size_t n_notify; /* a command as types have one, placeholders in it; NULL after the
 	                                   last; none: 0 */
 	enum config_notify_of notify_of;
-	bool outside_load;       /* count processes that are not ours (daemon/watch_other_work.c) */
+	bool other_load;         /* count processes that are not ours (daemon/watch_other_work.c) */
 	struct config_learning learning;
 
 	char *executor;          /* of types that name none: an engine, or "local" */

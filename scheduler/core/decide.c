@@ -177,9 +177,9 @@ static bool by_bounds(const struct decide_params *p)
  * takes the model at its word everywhere. */
 static void note_range(const struct decide_rows *r, const double *x, struct candidate *c)
 {
-	c->outside = features_out_of_range(r->p->model->features, x);
-	c->extrapolated = c->outside >= 0;
-	c->outside_value = c->extrapolated ? x[c->outside] : NAN;
+	c->out_of_range = features_out_of_range(r->p->model->features, x);
+	c->extrapolated = c->out_of_range >= 0;
+	c->out_of_range_value = c->extrapolated ? x[c->out_of_range] : NAN;
 	c->beyond = c->extrapolated && by_bounds(r->p) ? reach_beyond(r->p->model, x, !r->p->scene) : -1;
 }
 
@@ -552,11 +552,11 @@ struct decide_out_of_range decide_out_of_range(const struct decision *d, const s
 
 	if (!d->model || !c->extrapolated)
 		return o;
-	f = &d->model->features->feature[c->outside];
+	f = &d->model->features->feature[c->out_of_range];
 	o.column = schema_source_name(d->model->schema, f->source);
 	o.category = feature_is_category(f);
 	if (!o.category) {
-		o.value = c->outside_value;
+		o.value = c->out_of_range_value;
 		o.least = f->min;
 		o.most = f->max;
 	}

@@ -78,8 +78,8 @@ struct candidate {
 	uint64_t behind;              /* the job whose end it waits for, because starting before would break
 	                                 its promise; 0: none */
 	int beyond;                   /* the feature that is out of the model's reach; -1: none */
-	int outside;                  /* the first feature outside the training table; only if extrapolated */
-	double outside_value;         /* what it is; NaN: missing, or a category that training never saw */
+	int out_of_range;             /* the first feature outside the training table; only if extrapolated */
+	double out_of_range_value;    /* what it is; NaN: missing, or a category that training never saw */
 	bool extrapolated, feasible;
 	unsigned reasons;             /* enum decide_reason, or-ed */
 };

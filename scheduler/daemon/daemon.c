@@ -245,7 +245,7 @@ static void on_other_work(evutil_socket_t fd, short what, void *owner)
 	note_lag(d);
 	other_work_look(d);
 	history_load(&d->history, daemon_now_ns(d), sched_slots_used(d->sched),
-		     d->setup->config->outside_load ? other_load_processes(&d->demand.other) : NAN);
+		     d->setup->config->other_load ? other_load_processes(&d->demand.other) : NAN);
 	leave_if_unused(d);
 }
 

@@ -29,7 +29,7 @@ void other_work_look(struct daemon *d)
 	size_t max = d->jobs.count[JOB_RUNNING], n;
 	struct demand_program *program;
 
-	if (!d->setup->config->outside_load || cluster_known(d)) {
+	if (!d->setup->config->other_load || cluster_known(d)) {
 		d->life.other_load = NAN;
 		if (d->sched)
 			sched_set_other_load(d->sched, daemon_now_ns(d), 0.0, NULL);
@@ -50,7 +50,7 @@ void other_work_look(struct daemon *d)
 void other_work_settle(struct daemon *d)
 {
 	/* How many processes wait is known only at the moment of a look, so a few of them are worth more. */
-	for (int i = 0; i < SETTLE_LOOKS && d->setup->config->outside_load && !cluster_known(d); i++) {
+	for (int i = 0; i < SETTLE_LOOKS && d->setup->config->other_load && !cluster_known(d); i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = (long)(SETTLE_S / SETTLE_LOOKS * 1e9) }, NULL);
 		other_work_look(d);
 	}

@@ -84,8 +84,8 @@ static double slowest_submit(struct talk *t, int n)
 
 TEST_WITH(test_thousands_of_idle_connections_do_not_disturb, NULL, stop)
 {
-	const char *wish = getenv("POSTRIDER_TEST_CONNECTIONS");
-	size_t n = wish && atoi(wish) > 0 ? (size_t)atoi(wish) : 2000, open;
+	const char *asked = getenv("POSTRIDER_TEST_CONNECTIONS");
+	size_t n = asked && atoi(asked) > 0 ? (size_t)atoi(asked) : 2000, open;
 	struct rlimit files;
 	struct talk **held, *t;
 	double began, connected_s, worst, grown;

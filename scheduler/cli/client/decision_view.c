@@ -41,7 +41,7 @@ bool candidate_view_read(const struct json *v, struct candidate_view *out)
 		.behind = json_string(json_get(v, "behind"), NULL),
 		.feasible = json_bool(json_get(v, "feasible"), false),
 		.extrapolated = json_bool(json_get(v, "extrapolated"), false),
-		.outside = read_out_of_range(json_get(v, "outside")),
+		.out_of_range = read_out_of_range(json_get(v, "outside")),
 		.reasons = json_get(v, "reasons"),
 	};
 	return true;
@@ -202,7 +202,7 @@ void decision_out_of_range(const struct candidate_view *k, struct strbuf *out)
 {
 	struct strbuf text = { 0 };
 
-	decide_out_of_range_text(&k->outside, &text);
+	decide_out_of_range_text(&k->out_of_range, &text);
 	strbuf_puts(out, cli_clean(strbuf_text(&text)));
 	strbuf_release(&text);
 }

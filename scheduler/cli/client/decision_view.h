@@ -15,7 +15,7 @@ struct candidate_view { /* NaN: not known */
 		delays_s, headroom_s;
 	const char *breaks, *behind; /* jobs; NULL: none */
 	bool feasible, extrapolated;
-	struct decide_out_of_range outside; /* what makes it extrapolated */
+	struct decide_out_of_range out_of_range; /* what makes it extrapolated */
 	const struct json *reasons;
 };
 

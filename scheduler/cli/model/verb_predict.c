@@ -276,7 +276,7 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 	cli_table_add(&t, "why not");
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		const struct candidate *k = &d->candidate[i];
-		struct decide_out_of_range outside = decide_out_of_range(d, k);
+		struct decide_out_of_range out_of_range = decide_out_of_range(d, k);
 		struct strbuf why = { 0 };
 
 		for (size_t r = 0; r < N_REASONS; r++) {
@@ -284,7 +284,7 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 				continue;
 			strbuf_puts(&why, why.len ? "; " : "");
 			if (reason_all[r] == REASON_EXTRAPOLATED)
-				decide_out_of_range_text(&outside, &why);
+				decide_out_of_range_text(&out_of_range, &why);
 			else
 				strbuf_puts(&why, reason_words[r]);
 		}

@@ -348,7 +348,7 @@ static void put_memory(struct scrape *s)
 
 static void put_other_load(struct scrape *s)
 {
-	one(s, s->d->setup->config->outside_load ? other_load_processes(&s->d->demand.other) : NAN);
+	one(s, s->d->setup->config->other_load ? other_load_processes(&s->d->demand.other) : NAN);
 }
 
 /* ---- the store ---- */

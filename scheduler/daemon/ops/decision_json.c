@@ -25,7 +25,7 @@ static void put_out_of_range(struct json_writer *w, const struct decide_out_of_r
 static void put_candidate(struct json_writer *w, const struct decision *d, const struct candidate *c,
 			  const struct decision_about *a)
 {
-	struct decide_out_of_range outside = decide_out_of_range(d, c);
+	struct decide_out_of_range out_of_range = decide_out_of_range(d, c);
 	char id[24];
 
 	json_open(w, '{');
@@ -54,7 +54,7 @@ static void put_candidate(struct json_writer *w, const struct decision *d, const
 	json_kv_string(w, "behind", c->behind ? id : NULL);
 	json_kv_fixed(w, "headroom_s", a->slo_s - c->wait_upper_s - c->upper_s, 6);
 	json_kv_bool(w, "extrapolated", c->extrapolated);
-	put_out_of_range(w, &outside);
+	put_out_of_range(w, &out_of_range);
 	json_kv_bool(w, "feasible", c->feasible);
 	json_kv_open(w, "reasons", '[');
 	for (int i = 0; i < N_REASONS; i++) {

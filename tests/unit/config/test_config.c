@@ -96,7 +96,7 @@ TEST(test_every_key_of_tenants_and_learning_reaches_its_place)
 	assert_true(c->tenant[1].weight == 1.0 && !c->tenant[1].max_queued && !c->tenant[1].max_cpus);
 	assert_int_equal(c->tenant[1].on_late, ON_LATE_STOP_BEST_EFFORT); /* as the file says for all */
 	assert_int_equal(c->on_late, ON_LATE_STOP_BEST_EFFORT);
-	assert_true(c->default_tenant == 2 && c->fair_window_s == 120.0 && !c->outside_load);
+	assert_true(c->default_tenant == 2 && c->fair_window_s == 120.0 && !c->other_load);
 	assert_int_equal(c->n_notify, 3);
 	assert_string_equal(c->notify[2], "job {job} of {tenant}");
 	assert_null(c->notify[3]);
@@ -154,7 +154,7 @@ TEST(test_an_empty_file_is_the_defaults)
 	assert_true(c->durability_interval_s == 1.0 && c->log_level == LOG_INFO && !c->log_json);
 	assert_int_equal(c->n_types, 0);
 	assert_true(c->n_tenants == 0 && c->default_tenant == -1 && c->fair_window_s == 3600.0);
-	assert_true(c->n_notify == 0 && c->on_late == ON_LATE_NOTIFY && c->outside_load);
+	assert_true(c->n_notify == 0 && c->on_late == ON_LATE_NOTIFY && c->other_load);
 	assert_true(!c->learning.table && !c->learning.schema && !c->learning.curves && c->learning.adapt);
 	assert_true(c->learning.retrain_after == 200 && c->learning.min_observations == 30);
 	assert_true(c->learning.test_jobs == 50 && c->learning.significance == 0.05);

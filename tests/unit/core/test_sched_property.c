@@ -28,7 +28,7 @@ struct theatre {
 	struct sched_tenant tenant[MOST_TENANTS];
 	double usage[MOST_TENANTS]; /* our own account of it */
 	size_t n_tenants;
-	double window_s, outside;
+	double window_s, other_load;
 	bool priorities;
 	struct rng rng;
 	int64_t now_ns;
@@ -108,7 +108,7 @@ static void open_house(struct theatre *t, uint64_t seed)
 	t->machine = decide_machine(t->m, 2, p.machine.slots);
 	t->machine.devices = p.machine.devices;
 	t->n_tenants = 1 + rng_below(&t->rng, MOST_TENANTS);
-	t->outside = rng_below(&t->rng, 4) ? 0.0 : 2.0 * rng_uniform(&t->rng);
+	t->other_load = rng_below(&t->rng, 4) ? 0.0 : 2.0 * rng_uniform(&t->rng);
 	for (size_t i = 0; i < t->n_tenants; i++) {
 		t->tenant[i] = (struct sched_tenant){
 			.weight = 1.0 + rng_below(&t->rng, 3),
@@ -121,7 +121,7 @@ static void open_house(struct theatre *t, uint64_t seed)
 	}
 	make_jobs(t);
 	if (sched_new(&p, &t->s, &err) || sched_set_tenants(t->s, 0, t->tenant, t->n_tenants, &err) ||
-	    sched_set_other_load(t->s, 0, t->outside, &err))
+	    sched_set_other_load(t->s, 0, t->other_load, &err))
 		fail_msg("%s", err.text);
 }
 
@@ -327,7 +327,7 @@ static void check_due(struct theatre *t)
 static void pass_time(struct theatre *t, int64_t to_ns)
 {
 	double for_s = 1e-9 * (double)(to_ns - t->now_ns), kept = exp(-for_s / t->window_s);
-	double processes = (double)cpus_of(t, SIZE_MAX) + t->outside;
+	double processes = (double)cpus_of(t, SIZE_MAX) + t->other_load;
 
 	for (size_t k = 0; k < t->n_tenants; k++)
 		t->usage[k] = t->usage[k] * kept + (double)cpus_of(t, k) * t->window_s * (1.0 - kept);
@@ -342,7 +342,7 @@ static void pass_time(struct theatre *t, int64_t to_ns)
 
 static int64_t next_end_ns(const struct theatre *t)
 {
-	double processes = (double)cpus_of(t, SIZE_MAX) + t->outside, first_s = INFINITY;
+	double processes = (double)cpus_of(t, SIZE_MAX) + t->other_load, first_s = INFINITY;
 
 	for (size_t i = 0; i < t->arrived; i++)
 		if (t->player[i].running)

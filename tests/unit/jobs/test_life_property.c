@@ -84,7 +84,7 @@ static struct world {
 	size_t open_batch, durable; /* batches below `durable` are on disk */
 
 	struct run run[MAX_IDS][ATTEMPTS];
-	bool outside[MAX_IDS]; /* of the daemon that lives now: queued, and not with the scheduler */
+	bool unscheduled[MAX_IDS]; /* of the daemon that lives now: queued, and not with the scheduler */
 
 	/* the daemon: gone after a crash */
 	struct life life;
@@ -243,12 +243,12 @@ static bool do_action(const struct life_action *a)
 		run->told_started = true;
 		return simple_event(run->known ? LIFE_ADOPTED : LIFE_UNSTARTED, job);
 	case LIFE_FORGET:
-		assert_true(w.scheduled[job->id] || w.outside[job->id]);
-		w.scheduled[job->id] = w.started[job->id] = w.outside[job->id] = false;
+		assert_true(w.scheduled[job->id] || w.unscheduled[job->id]);
+		w.scheduled[job->id] = w.started[job->id] = w.unscheduled[job->id] = false;
 		break;
 	case LIFE_ADMIT:
 		assert_false(w.scheduled[job->id]);
-		w.outside[job->id] = true;
+		w.unscheduled[job->id] = true;
 		break;
 	case LIFE_TELL:
 		if (!strcmp(a->what, "ready"))
@@ -333,7 +333,7 @@ static void turn(void)
 
 static void admit(uint64_t id)
 {
-	struct job *job = w.outside[id] ? jobs_find(&jobs, id) : NULL;
+	struct job *job = w.unscheduled[id] ? jobs_find(&jobs, id) : NULL;
 	const struct job *first = job ? jobs_find(&jobs, job->row.after) : NULL;
 	bool waits = job && job->row.verdict == VERDICT_WAITING;
 	struct life_event e;
@@ -346,7 +346,7 @@ static void admit(uint64_t id)
 		event(&e);
 		return;
 	}
-	w.outside[id] = false;
+	w.unscheduled[id] = false;
 	e = event_of(LIFE_ADMITTED, job);
 	e.verdict = waits ? w.script[script_of(job->key)].verdict : SCHED_BEST_EFFORT;
 	w.scheduled[id] = e.verdict != SCHED_REJECTED;
@@ -606,7 +606,7 @@ static void forget_memory(void)
 	w.crashed = false;
 	memset(w.scheduled, 0, sizeof w.scheduled);
 	memset(w.started, 0, sizeof w.started);
-	memset(w.outside, 0, sizeof w.outside);
+	memset(w.unscheduled, 0, sizeof w.unscheduled);
 	memset(w.ready_told, 0, sizeof w.ready_told);
 	memset(w.learned, 0, sizeof w.learned);
 }
