@@ -35,7 +35,7 @@ struct loader {
 	struct rebound rebound;
 	struct job_cursor next; /* the job that is rebound next */
 	/* the thread's until then */
-	struct setup *fresh;
+	struct setup *fresh; /* after the swap: the one before, to be freed */
 	struct err err;
 	int rc;
 };
@@ -171,8 +171,10 @@ static void exchange_all(struct daemon *d, struct rebound *r)
 	}
 }
 
-static int swap(struct daemon *d, struct setup *fresh, struct rebound *r, struct err *err)
+/* The daemon's setup and *setup change places. */
+static int swap(struct daemon *d, struct setup **setup, struct rebound *r, struct err *err)
 {
+	struct setup *fresh = *setup;
 	struct server_params limits = { 0 };
 	struct err engines = { 0 };
 	const struct model *own[SETUP_MAX_SLOTS];
@@ -201,7 +203,7 @@ static int swap(struct daemon *d, struct setup *fresh, struct rebound *r, struct
 	server_set_limits(d->server, &limits);
 	log_set_level(fresh->config->log_level);
 	log_set_json(fresh->config->log_json);
-	setup_free(d->setup);
+	*setup = d->setup;
 	d->setup = fresh;
 	setup_link_model(fresh);
 	tenants_refresh(&d->tenants, fresh->config, d->sched, daemon_now_ns(d), NULL);
@@ -300,9 +302,7 @@ static void on_step(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	if (!rc)
-		rc = swap(l->d, l->fresh, &l->rebound, &l->err);
-	if (!rc)
-		l->fresh = NULL; /* the daemon's now */
+		rc = swap(l->d, &l->fresh, &l->rebound, &l->err);
 	finish(l, rc);
 	daemon_span_end(d, span);
 }
