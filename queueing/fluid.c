@@ -602,10 +602,3 @@ bool fluid_instead(const struct fluid_workspace *w, const struct fluid_machine *
 	}
 	return false;
 }
-
-void fluid_delays(const struct fluid_times *without, const struct fluid_times *with, size_t n,
-		  double *out_delay_s)
-{
-	for (size_t i = 0; i < n; i++)
-		out_delay_s[i] = greater(0.0, with[i].end_s - without[i].end_s);
-}

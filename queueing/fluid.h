@@ -93,10 +93,4 @@ int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidat
 bool fluid_instead(const struct fluid_workspace *w, const struct fluid_machine *machine,
                    const struct fluid_job *job, double start_s, double to_s, double *out_end_s);
 
-/* What a candidate costs the others: by how much each of the n jobs ends later `with` it than without.
- * At least 0: a candidate only takes, so anything below is rounding (ends are good to about 1e-11 of
- * themselves). */
-void fluid_delays(const struct fluid_times *without, const struct fluid_times *with, size_t n,
-                  double *out_delay_s);
-
 #endif

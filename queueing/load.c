@@ -28,13 +28,6 @@ int load_check_size(const char *what, double value, struct err *err)
 	return err_fail(err, ERR_ARG, "%s %g: need a finite number >= 0", what, value);
 }
 
-int load_check_probability(double p, struct err *err)
-{
-	if (p >= 0.0 && p < 1.0)
-		return 0;
-	return err_fail(err, ERR_ARG, "probability %g: need at least 0 and less than 1", p);
-}
-
 int load_result(const char *what, double value, double *out, struct err *err)
 {
 	if (!(value >= 0.0 && isfinite(value)))

@@ -12,9 +12,6 @@ int load_check(double arrivals_per_s, double service_s, double servers, double *
 /* `value` must be a finite number >= 0 (ERR_ARG); `what` names it, unit included: "think time of %g s". */
 int load_check_size(const char *what, double value, struct err *err);
 
-/* 0 <= p < 1 (ERR_ARG): the probability of a quantile. At 1 every quantile is infinite. */
-int load_check_probability(double p, struct err *err);
-
 /* A result leaves by here: ERR_NUMERIC instead of a number too large for a double. */
 int load_result(const char *what, double value, double *out, struct err *err);
 

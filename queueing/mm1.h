@@ -1,6 +1,6 @@
 /* The M/M/1 queue: Poisson arrivals, exponential service, one server, first come first served. The disk of
  * the paper's model. Rates in, times out; nothing is allocated, nothing is kept.
- * Source: Kleinrock, Queueing Systems, vol. I (1975), sections 3.2 and 5.7.
+ * Source: Kleinrock, Queueing Systems, vol. I (1975), section 3.2.
  *
  * Everywhere in queueing/: NaN, infinite or negative arguments are ERR_ARG, a load of 1 or more is
  * ERR_UNSTABLE with the load in the text, and a result is written only if it is a finite number >= 0. */
@@ -9,22 +9,8 @@
 
 #include "common/err.h"
 
-struct mm1 {
-	double load;       /* rho, the share of time the server is busy */
-	double wait_s;     /* mean time in the queue, service excluded */
-	double response_s; /* mean wait and service */
-	double in_queue;   /* mean number waiting */
-	double in_system;  /* mean number waiting or in service */
-};
-int mm1_solve(double arrivals_per_s, double service_s, struct mm1 *out, struct err *err);
-
-int mm1_mean_wait_s(double arrivals_per_s, double service_s, double *out_wait_s, struct err *err);
+/* Mean wait and service. */
 int mm1_mean_response_s(double arrivals_per_s, double service_s, double *out_response_s, struct err *err);
-
-/* P(response time <= t_s), and the time that a share p of the responses stays within (0 <= p < 1). */
-int mm1_response_cdf(double arrivals_per_s, double service_s, double t_s, double *out_p, struct err *err);
-int mm1_response_quantile_s(double arrivals_per_s, double service_s, double p, double *out_s,
-                            struct err *err);
 
 /* The other way round: the mean service time that explains an observed mean response time. What is observed
  * is often a difference (a cycle less its known parts), so a negative one is expected: ERR_UNSTABLE, no

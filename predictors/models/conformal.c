@@ -113,37 +113,6 @@ out:
 	return rc;
 }
 
-int conformal_fit_log(const double *y, const double *predicted, size_t n, struct conformal *out,
-		      struct err *err)
-{
-	struct conformal c = { .base = 1.0, .log = true };
-	double *score = mem_array(n, sizeof *score);
-
-	if (!score)
-		return err_nomem(err, "%zu residuals", n);
-	for (size_t i = 0; i < n; i++) {
-		if (isnan(predicted[i]))
-			continue;
-		score[c.n] = log(y[i]) - log(predicted[i]);
-		if (!isfinite(score[c.n])) {
-			free(score);
-			return err_fail(err, ERR_NUMERIC,
-					"row %zu: observed %g, predicted %g: no finite log residual", i, y[i],
-					predicted[i]);
-		}
-		c.n++;
-	}
-	if (c.n) {
-		stats_sort(score, c.n);
-		c.score = score;
-	} else {
-		free(score);
-	}
-	conformal_set_groups(&c, c.n);
-	*out = c;
-	return 0;
-}
-
 int conformal_take(double *score, size_t n, size_t groups, struct conformal *out, struct err *err)
 {
 	struct conformal c = { .base = 1.0, .log = true, .score = score, .n = n };

@@ -37,10 +37,8 @@ struct conformal {
  * given); an infinite residual is ERR_NUMERIC. normalise: fit the spread to |residual|. */
 int conformal_fit(const double *y, const double *predicted, size_t n, bool normalise,
                   struct conformal *out, struct err *err);
-/* Scores in log time. Rows with a NaN prediction are left out; one that is not above 0 is ERR_NUMERIC. */
-int conformal_fit_log(const double *y, const double *predicted, size_t n, struct conformal *out,
-                      struct err *err);
-/* Takes scores in units of their scale, ascending or not, to be owned; groups: how many err independently. */
+/* Takes scores in log time and in units of their scale, in any order. groups: how many of them err
+ * independently. */
 int conformal_take(double *score, size_t n, size_t groups, struct conformal *out, struct err *err);
 /* The same residuals, of which so many groups err independently. */
 void conformal_set_groups(struct conformal *c, size_t groups);

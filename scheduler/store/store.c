@@ -369,20 +369,6 @@ int store_forget(struct store *s, const struct store_expired *e, struct err *err
 	return add_event(s, e->observation ? ROW_FORGET_OBSERVATION : ROW_FORGET_JOB, &row, err);
 }
 
-struct store_mark store_mark(const struct store *s)
-{
-	return (struct store_mark){ s->last_ticket, s->open ? s->open->len : 0,
-				    s->open ? s->open->n_rows : 0 };
-}
-
-void store_undo(struct store *s, struct store_mark mark)
-{
-	if (!s->open || mark.ticket != s->last_ticket || mark.len > s->open->len)
-		return;
-	s->open->len = mark.len;
-	s->open->n_rows = mark.n_rows;
-}
-
 uint64_t store_commit(struct store *s)
 {
 	struct batch *b = s->open;

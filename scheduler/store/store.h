@@ -68,15 +68,6 @@ int store_add_observation(struct store *s, const struct store_seen *o, struct er
 struct store_expired;
 int store_forget(struct store *s, const struct store_expired *e, struct err *err);
 
-/* All or nothing for several adds: what was added since the mark is forgotten. Without effect after a
- * store_commit() in between. */
-struct store_mark {
-	uint64_t ticket;             /* of the batch it points into */
-	size_t len, n_rows;
-};
-struct store_mark store_mark(const struct store *s);
-void store_undo(struct store *s, struct store_mark mark);
-
 /* Hands everything collected to the writer; the ticket it will be durable with (the last one, if nothing was
  * collected). Never blocks. */
 uint64_t store_commit(struct store *s);

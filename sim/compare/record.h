@@ -34,13 +34,6 @@ void record_json(const struct compare_result *r, const struct record_about *a, s
 void record_text(const struct compare_result *r, const struct record_about *a, struct strbuf *out);
 /* Only the "policies" array, for sweeps. */
 void record_policies(const struct compare_result *r, struct json_writer *w);
-/* header: policy,replication,job,arrival_s,tenant,type,cpus,<columns of the
- * trace>,slo_s,confidence,promised,outcome,start_s,
- * end_s,wait_s,response_s,run_s,batch,epochs,promised_s,promised_upper_s,predicted_s,upper_s,
- * predicted_accuracy,accuracy,processes,njobs   (run_s: measured; predicted_s, upper_s: of the run at its
- * start). Replications count from 1. The trace's own `epochs` are in the column epochs; another column of
- * its with a name of ours is called trace_NAME. ERR_ARG: the outcomes were not kept. */
-int record_jobs_csv(const struct compare_result *r, struct strbuf *out, struct err *err);
 /* {"machine":{"system","processor","cores"},"created","decision_s":{policy:{"mean","p99"}}} */
 void record_timing(const struct compare_result *r, const char *created, struct json_writer *w);
 /* Whether record_write() may write there, for those who want to know before hours of work. ERR_ARG: it holds
@@ -62,8 +55,12 @@ void record_world(struct json_writer *w, const struct world *world, size_t n_spl
 /* ---- jobs.csv, for record.c: record_jobs.c ---- */
 bool record_jobs_kept(const struct compare_result *r); /* are all outcomes there? */
 #define JOBS_PART "jobs.csv.part"
-/* The same bytes as record_jobs_csv(), piece by piece to JOBS_PART, which takes the place of the file when
- * it is whole. */
+/* Its header: policy,replication,job,arrival_s,tenant,type,cpus,<columns of the trace>,slo_s,confidence,
+ * promised,outcome,start_s,end_s,wait_s,response_s,run_s,batch,epochs,promised_s,promised_upper_s,
+ * predicted_s,upper_s,predicted_accuracy,accuracy,processes,njobs. run_s was measured; predicted_s and
+ * upper_s are of the run at its start. Replications count from 1. The trace's own `epochs` are in the column
+ * epochs; another column of its with a name of ours is called trace_NAME. It is written to JOBS_PART, which
+ * takes the place of the file when it is whole. ERR_ARG: the outcomes were not kept. */
 int record_jobs_write(const char *dir, const char *name, const struct compare_result *r, struct err *err);
 
 #endif

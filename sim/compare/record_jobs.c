@@ -246,13 +246,37 @@ static void put_row(const struct jobs_table *x, const struct trace *t, size_t i,
 	strbuf_add(out, "\n", 1);
 }
 
-/* ---- all of them, in pieces ---- */
+/* ---- to a file, in pieces ---- */
 
-typedef int piece_fn(void *owner, struct strbuf *piece, struct err *err);
+struct part_file {
+	const char *path;
+	int fd;
+	struct strbuf piece; /* what is not written yet */
+};
 
-/* Hands the text over whenever there is a piece of it, and empties the buffer if `done` does so. */
-static int put_run(const struct jobs_table *x, size_t policy, size_t replication, struct strbuf *out,
-		   piece_fn *done, void *owner, struct err *err)
+static int write_piece(struct part_file *f, struct err *err)
+{
+	const char *at = strbuf_text(&f->piece);
+	size_t left = f->piece.len;
+
+	if (f->piece.failed)
+		return err_nomem(err, "the rows of jobs");
+	while (left) {
+		ssize_t n = write(f->fd, at, left);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return folder_error("write", f->path, err);
+		at += n;
+		left -= (size_t)n;
+	}
+	strbuf_reset(&f->piece);
+	return 0;
+}
+
+static int put_run(const struct jobs_table *x, size_t policy, size_t replication, struct part_file *f,
+		   struct err *err)
 {
 	const struct trace *t = x->r->trace[replication];
 	const struct replay_result *run = &x->r->policy[policy].run[replication];
@@ -264,89 +288,45 @@ static int put_run(const struct jobs_table *x, size_t policy, size_t replication
 	if (start.failed)
 		status = err_nomem(err, "the rows of jobs");
 	for (size_t i = 0; !status && i < run->n && i < t->n_jobs; i++) {
-		put_row(x, t, i, strbuf_text(&start), &run->outcome[i], out);
-		if ((i + 1) % PIECE_ROWS == 0 || i + 1 == run->n)
-			status = out->failed ? err_nomem(err, "the rows of jobs") : done(owner, out, err);
+		put_row(x, t, i, strbuf_text(&start), &run->outcome[i], &f->piece);
+		if ((i + 1) % PIECE_ROWS == 0)
+			status = write_piece(f, err);
 	}
 	strbuf_release(&start);
-	return status;
+	return status ? status : write_piece(f, err);
 }
 
-static int put_all(const struct compare_result *r, struct strbuf *out, piece_fn *done, void *owner,
-		   struct err *err)
+static int put_all(const struct compare_result *r, struct part_file *f, struct err *err)
 {
 	struct jobs_table t;
 	int status = jobs_table_init(&t, r, err);
 
 	if (status)
 		return status;
-	put_header(&t, out);
+	put_header(&t, &f->piece);
 	for (size_t i = 0; !status && i < r->n_policies; i++)
 		for (size_t k = 0; !status && k < r->replications; k++)
 			if (!r->policy[i].run[k].is_bound) /* a bound of the optimum has no jobs */
-				status = put_run(&t, i, k, out, done, owner, err);
+				status = put_run(&t, i, k, f, err);
 	jobs_table_release(&t);
-	return status;
-}
-
-static int keep_piece(void *owner, struct strbuf *piece, struct err *err)
-{
-	(void)owner;
-	(void)piece;
-	(void)err;
-	return 0;
-}
-
-int record_jobs_csv(const struct compare_result *r, struct strbuf *out, struct err *err)
-{
-	int status = put_all(r, out, keep_piece, NULL, err);
-
-	return !status && out->failed ? err_nomem(err, "the rows of jobs") : status;
-}
-
-/* ---- to a file ---- */
-
-struct part_file {
-	const char *path;
-	int fd;
-};
-
-static int write_piece(void *owner, struct strbuf *piece, struct err *err)
-{
-	struct part_file *f = owner;
-	const char *at = strbuf_text(piece);
-	size_t left = piece->len;
-
-	while (left) {
-		ssize_t n = write(f->fd, at, left);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return folder_error("write", f->path, err);
-		at += n;
-		left -= (size_t)n;
-	}
-	strbuf_reset(piece);
-	return 0;
+	return status ? status : write_piece(f, err);
 }
 
 static int write_part(const char *part, const struct compare_result *r, struct err *err)
 {
 	struct part_file f = { .path = part };
-	struct strbuf piece = { 0 };
 	int status;
 
 	unlink(part); /* never write through a link that somebody put there */
 	f.fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (f.fd < 0)
 		return folder_error("write", part, err);
-	status = put_all(r, &piece, write_piece, &f, err);
+	status = put_all(r, &f, err);
 	if (!status && fsync(f.fd))
 		status = folder_error("write", part, err);
 	if (close(f.fd) && !status)
 		status = folder_error("write", part, err);
-	strbuf_release(&piece);
+	strbuf_release(&f.piece);
 	return status;
 }
 

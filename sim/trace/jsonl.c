@@ -220,7 +220,7 @@ int trace_read_jsonl(const char *path, struct trace **out, struct err *err)
 
 	if (rc)
 		return rc;
-	rc = read_text(strcmp(path, "-") == 0 ? "standard input" : path, text, len, out, err);
+	rc = trace_parse_jsonl(strcmp(path, "-") == 0 ? "standard input" : path, text, len, out, err);
 	free(text);
 	return rc;
 }

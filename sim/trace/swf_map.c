@@ -36,7 +36,7 @@ const char *const swf_field_name[SWF_FIELDS + 1] = {
 	NULL,
 };
 
-/* The bytes of configs/traces/swf-map.json, by test. */
+/* As in configs/traces/swf-map.json; a test compares them. */
 static const char builtin[] = "{\n"
 			      "  \"cpus\": {\"divisor\": 1, \"cap\": 65536},\n"
 			      "  \"tenant\": \"user\",\n"
@@ -51,11 +51,6 @@ static const char builtin[] = "{\n"
 			      "  \"slo\": {\"factor\": 1.5},\n"
 			      "  \"take\": [\"completed\", \"failed\", \"unknown\"]\n"
 			      "}\n";
-
-const char *swf_map_builtin(void)
-{
-	return builtin;
-}
 
 /* "user", "queue" ...; "none" and absent: SWF_FIELDS. `all`: also those that only values may go by. */
 static void read_choice(struct fields *f, const char *key, bool all, enum swf_field *out)

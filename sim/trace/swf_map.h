@@ -47,6 +47,5 @@ struct swf_map {
 /* text NULL: the built-in mapping. ERR_FORMAT: "NAME: member: reason". Release after failure too. */
 int swf_map_parse(const char *name, const char *text, size_t len, struct swf_map *out, struct err *err);
 void swf_map_release(struct swf_map *m);
-const char *swf_map_builtin(void);
 
 #endif

@@ -76,11 +76,6 @@ void fluid_laws_free(struct fluid_laws *l)
 	free(l);
 }
 
-size_t fluid_laws_count(const struct fluid_laws *l)
-{
-	return l->n;
-}
-
 /* ---- the product form ---- */
 
 /* Throughput X(n) = G(n-1) / G(n), with G(n) = F(n) + disk_s G(n-1) and F(n) the product of compute_s /

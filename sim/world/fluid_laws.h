@@ -38,7 +38,6 @@ void fluid_laws_free(struct fluid_laws *l);
  * alone on the machine; equal ones are made once. */
 int fluid_laws_add(struct fluid_laws *l, uint32_t cpus, const struct world_work *work, uint32_t *out,
                    struct err *err);
-size_t fluid_laws_count(const struct fluid_laws *l);
 /* Of one iteration among P processes, the job's own included. */
 double fluid_laws_cycle_s(const struct fluid_laws *l, uint32_t law, double processes);
 /* For sharing.h: owner is the laws, the job's tag the law, extra[0] the iterations. */

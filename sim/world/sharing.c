@@ -385,11 +385,6 @@ bool sharing_progress(struct sharing *s, double now_s, uint64_t id, double *out)
 	return true;
 }
 
-size_t sharing_running(const struct sharing *s)
-{
-	return s->n;
-}
-
 double sharing_busy_s(const struct sharing *s)
 {
 	return s->busy_s;

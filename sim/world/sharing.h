@@ -58,7 +58,6 @@ bool sharing_stop(struct sharing *s, double now_s, uint64_t id, struct sharing_e
 /* The part of its whole work that the job has done at that moment, which is not behind the next end; 0..1.
  * False: no such job runs. */
 bool sharing_progress(struct sharing *s, double now_s, uint64_t id, double *out);
-size_t sharing_running(const struct sharing *s);
 double sharing_busy_s(const struct sharing *s);
 uint64_t sharing_events(const struct sharing *s);
 

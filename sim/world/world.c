@@ -34,7 +34,6 @@ struct world_run {
 	double last_s; /* of the last end, as the implementation said it */
 	int64_t next_ns;
 	bool next_known;
-	size_t running; /* jobs */
 };
 
 /* ---- worlds ---- */
@@ -261,7 +260,6 @@ int world_run_start(struct world_run *r, int64_t now_ns, const struct world_job 
 		return rc;
 	r->last_ns = now_ns;
 	r->next_known = false;
-	r->running++;
 	return 0;
 }
 
@@ -300,7 +298,6 @@ bool world_run_end(struct world_run *r, struct world_end *out)
 	r->last_ns = out->at_ns;
 	r->last_s = at_s > r->last_s ? at_s : r->last_s;
 	r->next_known = false;
-	r->running--;
 	return true;
 }
 
@@ -321,7 +318,6 @@ int world_run_stop(struct world_run *r, int64_t now_ns, uint64_t id, struct worl
 	out->at_ns = r->last_ns = now_ns;
 	r->last_s = now_s;
 	r->next_known = false;
-	r->running--;
 	return 0;
 }
 
@@ -362,11 +358,6 @@ int world_run_copy(struct world_run *to, const struct world_run *from, struct er
 		to->run = run;
 	}
 	return rc;
-}
-
-size_t world_run_running(const struct world_run *r)
-{
-	return r->running;
 }
 
 double world_run_busy_s(const struct world_run *r)

@@ -126,7 +126,6 @@ int world_run_accuracy(const struct world_run *r, const struct world_job *j, dou
 /* `to` becomes a copy of `from`, both of the same world; what happens in it later is what would have
  * happened in the other. */
 int world_run_copy(struct world_run *to, const struct world_run *from, struct err *err);
-size_t world_run_running(const struct world_run *r);
 /* core-seconds worked up to the last moment handed in */
 double world_run_busy_s(const struct world_run *r);
 uint64_t world_run_events(const struct world_run *r); /* ends, starts, ends of services */

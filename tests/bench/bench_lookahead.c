@@ -19,7 +19,6 @@ struct hall { /* scenes of n running jobs, and room to play them */
 	size_t n;
 	struct fluid_job *job; /* SCENES * (n + 1): the last of each is the candidate */
 	struct fluid_times *without, *with;
-	double *delay_s;
 	struct fluid_workspace *space;
 	struct fluid_scene scene[SCENES];
 };
@@ -29,7 +28,6 @@ static void hall_release(struct hall *h)
 	free(h->job);
 	free(h->without);
 	free(h->with);
-	free(h->delay_s);
 	fluid_workspace_free(h->space);
 }
 
@@ -39,9 +37,7 @@ static int hall_make(struct hall *h, size_t n, struct err *err)
 	h->job = mem_array(SCENES * (n + 1), sizeof *h->job);
 	h->without = mem_array(n, sizeof *h->without);
 	h->with = mem_array(n + 1, sizeof *h->with);
-	h->delay_s = mem_array(n, sizeof *h->delay_s);
-	if (!h->job || !h->without || !h->with || !h->delay_s ||
-	    fluid_workspace_new(n + 1, &h->space, NULL)) {
+	if (!h->job || !h->without || !h->with || fluid_workspace_new(n + 1, &h->space, NULL)) {
 		hall_release(h);
 		return err_fail(err, ERR_NOMEM, "no memory for scenes of %zu jobs", n);
 	}
@@ -96,8 +92,6 @@ static int measure(struct hall *h, size_t calls, double *out_p50_s, double *out_
 		status = fluid_play(s, NULL, h->space, h->without, err);
 		if (!status)
 			status = fluid_play(s, &s->running[h->n], h->space, h->with, err);
-		if (!status)
-			fluid_delays(h->without, h->with, h->n, h->delay_s);
 		if (i >= SCENES) /* the first round warms up */
 			took_s[i - SCENES] = spent_s() - start_s;
 	}

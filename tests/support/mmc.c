@@ -59,12 +59,20 @@ int mmc_wait_cdf(double arrivals_per_s, double service_s, unsigned servers, doub
 	return 0;
 }
 
+/* At 1 every quantile is infinite. */
+static int check_probability(double p, struct err *err)
+{
+	if (p >= 0.0 && p < 1.0)
+		return 0;
+	return err_fail(err, ERR_ARG, "probability %g: need at least 0 and less than 1", p);
+}
+
 int mmc_wait_quantile_s(double arrivals_per_s, double service_s, unsigned servers, double p, double *out_s,
 			struct err *err)
 {
 	struct mmc q;
 	double wait_if_any_s;
-	int rc = load_check_probability(p, err);
+	int rc = check_probability(p, err);
 
 	if (!rc)
 		rc = mmc_solve(arrivals_per_s, service_s, servers, &q, err);

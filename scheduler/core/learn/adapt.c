@@ -47,7 +47,6 @@ struct adapt {
 	double step;
 	bool no_bias;
 	uint64_t observed;
-	uint64_t promised[PERCENTS], kept[PERCENTS];
 	double spread; /* of the model's errors in log time; NaN: not known */
 	struct track pool, *track;
 	struct level *level;
@@ -501,21 +500,11 @@ bool adapt_observe(struct adapt *a, struct adapt_who who, double confidence, dou
 	if (!isnan(upper_s) && confidence > 0.0 && confidence < 1.0) {
 		bool kept = actual_s <= upper_s;
 
-		a->promised[percent_of(confidence)]++;
-		a->kept[percent_of(confidence)] += kept;
 		learn_level(a, -1, who.user, confidence, kept);
 		if (t)
 			learn_level(a, who.type, who.user, confidence, kept);
 	}
 	return true;
-}
-
-void adapt_share(const struct adapt *a, int percent, uint64_t *out_n, uint64_t *out_kept)
-{
-	bool known = percent >= 0 && percent < PERCENTS;
-
-	*out_n = known ? a->promised[percent] : 0;
-	*out_kept = known ? a->kept[percent] : 0;
 }
 
 /* ---- the quantile ---- */

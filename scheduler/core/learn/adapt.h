@@ -101,7 +101,4 @@ bool adapt_is_empty(const struct adapt *a);
 bool adapt_quantile(const struct adapt *a, struct adapt_who who, double confidence, double model_q,
                     double *out_q, enum adapt_source *out_source);
 
-/* How many promises were made at a confidence, in whole percent, and how many were kept; for `stats`. */
-void adapt_share(const struct adapt *a, int percent, uint64_t *out_n, uint64_t *out_kept);
-
 #endif

@@ -218,15 +218,18 @@ TEST(test_out_of_bag_bounds_hold_on_new_rows)
 		struct predictor p = fit_with(&hybrid_ops, "trees=100", train,
 					      (struct fit_context){ .seed = k, .want_oob = true });
 		struct conformal c = { 0 };
-		double out[192], q;
+		double out[192], log_y[96], log_oob[96], q;
 
-		assert_int_equal(conformal_fit_log(train->y, hybrid_ops.oob(p.self), train->n_rows, &c, NULL),
-				 0);
+		for (size_t i = 0; i < train->n_rows; i++) {
+			log_y[i] = log(train->y[i]);
+			log_oob[i] = log(hybrid_ops.oob(p.self)[i]);
+		}
+		assert_int_equal(conformal_fit(log_y, log_oob, train->n_rows, false, &c, NULL), 0);
 		assert_int_equal(c.n, 96);
 		assert_int_equal(conformal_quantile(&c, 0.9, &q, NULL), 0);
 		predictor_predict(&p, test->x, test->n_rows, out);
 		for (size_t i = 0; i < test->n_rows; i++)
-			held += test->y[i] <= conformal_upper(&c, q, out[i]);
+			held += log(test->y[i]) <= conformal_upper(&c, q, log(out[i]));
 		n += test->n_rows;
 		conformal_release(&c);
 		predictor_release(&p);

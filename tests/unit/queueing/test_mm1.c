@@ -19,75 +19,35 @@ enum { N_LOADS = sizeof loads / sizeof loads[0] };
 
 TEST(test_mm1_known_answers)
 {
-	struct mm1 q;
-	double wait_s, response_s;
+	double response_s;
 
-	/* 0.25 arrivals a second, 2.4 s each: a load of 0.6, 1.5 in the system, 6 s of response */
-	assert_int_equal(mm1_solve(0.25, 2.4, &q, NULL), 0);
-	close_to(q.load, 0.6, 1e-15);
-	close_to(q.in_system, 1.5, 1e-15);
-	close_to(q.in_queue, 0.9, 1e-15);
-	close_to(q.response_s, 6.0, 1e-15);
-	close_to(q.wait_s, 3.6, 1e-15);
+	/* 0.25 arrivals a second, 2.4 s each: a load of 0.6 and 6 s of response */
+	assert_int_equal(mm1_mean_response_s(0.25, 2.4, &response_s, NULL), 0);
+	close_to(response_s, 6.0, 1e-15);
 
 	/* the same in the other usual form, 1 / (mu - lambda) */
 	assert_int_equal(mm1_mean_response_s(0.3131, 2.37, &response_s, NULL), 0);
 	close_to(response_s, 1.0 / (1.0 / 2.37 - 0.3131), 1e-14);
-	assert_int_equal(mm1_mean_wait_s(0.3131, 2.37, &wait_s, NULL), 0);
-	close_to(wait_s, response_s - 2.37, 1e-14);
+
+	/* without arrivals or service nobody waits */
+	assert_int_equal(mm1_mean_response_s(0.0, 7.3, &response_s, NULL), 0);
+	assert_true(response_s == 7.3);
+	assert_int_equal(mm1_mean_response_s(7.3, 0.0, &response_s, NULL), 0);
+	assert_true(response_s == 0.0);
 }
 
+/* rho / (1 - rho) are in the system. */
 TEST(test_mm1_obeys_littles_law_at_every_load)
 {
 	double before_s = 0.0;
 
 	for (size_t i = 0; i < N_LOADS; i++) {
-		double service_s = 0.0371, rate = loads[i] / service_s;
-		struct mm1 q;
+		double service_s = 0.0371, rate = loads[i] / service_s, response_s;
 
-		assert_int_equal(mm1_solve(rate, service_s, &q, NULL), 0);
-		close_to(rate * q.response_s, q.in_system, 1e-13);
-		close_to(rate * q.wait_s, q.in_queue, 1e-13);
-		close_to(q.wait_s + service_s, q.response_s, 1e-13);
-		close_to(q.in_system - q.in_queue, q.load, 1e-12);
-		assert_true(q.response_s > before_s);
-		before_s = q.response_s;
-	}
-}
-
-TEST(test_mm1_without_arrivals_or_service_nobody_waits)
-{
-	struct mm1 q;
-	double p;
-
-	assert_int_equal(mm1_solve(0.0, 7.3, &q, NULL), 0);
-	assert_true(q.load == 0.0 && q.wait_s == 0.0 && q.response_s == 7.3 && q.in_system == 0.0);
-	assert_int_equal(mm1_solve(7.3, 0.0, &q, NULL), 0);
-	assert_true(q.load == 0.0 && q.wait_s == 0.0 && q.response_s == 0.0);
-	assert_int_equal(mm1_response_cdf(7.3, 0.0, 0.0, &p, NULL), 0);
-	assert_true(p == 1.0);
-	assert_int_equal(mm1_response_quantile_s(7.3, 0.0, 0.99, &p, NULL), 0);
-	assert_true(p == 0.0);
-}
-
-TEST(test_mm1_response_is_exponential)
-{
-	double p, t;
-
-	assert_int_equal(mm1_response_cdf(0.25, 2.4, 6.0, &p, NULL), 0);
-	close_to(p, 1.0 - exp(-1.0), 1e-15);
-	assert_int_equal(mm1_response_cdf(0.25, 2.4, 0.0, &p, NULL), 0);
-	assert_true(p == 0.0);
-	assert_int_equal(mm1_response_quantile_s(0.25, 2.4, 0.5, &t, NULL), 0);
-	close_to(t, 6.0 * log(2.0), 1e-15);
-	assert_int_equal(mm1_response_quantile_s(0.25, 2.4, 0.0, &t, NULL), 0);
-	assert_true(t == 0.0);
-	for (size_t i = 0; i < N_LOADS; i++) {
-		for (double want = 1e-12; want < 1.0; want += 0.0517) {
-			assert_int_equal(mm1_response_quantile_s(loads[i] / 3.1, 3.1, want, &t, NULL), 0);
-			assert_int_equal(mm1_response_cdf(loads[i] / 3.1, 3.1, t, &p, NULL), 0);
-			close_to(p, want, 1e-12);
-		}
+		assert_int_equal(mm1_mean_response_s(rate, service_s, &response_s, NULL), 0);
+		close_to(rate * response_s, loads[i] / (1.0 - loads[i]), 1e-13);
+		assert_true(response_s > before_s);
+		before_s = response_s;
 	}
 }
 
@@ -96,16 +56,10 @@ TEST(test_mm1_refuses_load_of_one_and_more)
 	static const double over[] = { 1.0, 1.0625, 1.5, 17.0, 1e300 };
 
 	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++) {
-		struct mm1 q = { .wait_s = 77.0 };
 		double out = 77.0;
 		struct err err = { 0 };
 
-		assert_int_equal(mm1_solve(over[i] / 4.0, 4.0, &q, &err), -ERR_UNSTABLE);
-		assert_true(q.wait_s == 77.0);
-		assert_int_equal(mm1_mean_wait_s(over[i] / 4.0, 4.0, &out, NULL), -ERR_UNSTABLE);
-		assert_int_equal(mm1_mean_response_s(over[i] / 4.0, 4.0, &out, NULL), -ERR_UNSTABLE);
-		assert_int_equal(mm1_response_cdf(over[i] / 4.0, 4.0, 1.0, &out, NULL), -ERR_UNSTABLE);
-		assert_int_equal(mm1_response_quantile_s(over[i] / 4.0, 4.0, 0.9, &out, NULL), -ERR_UNSTABLE);
+		assert_int_equal(mm1_mean_response_s(over[i] / 4.0, 4.0, &out, &err), -ERR_UNSTABLE);
 		assert_true(out == 77.0);
 		if (i == 1)
 			assert_non_null(strstr(err.text, "1.06"));
@@ -118,16 +72,10 @@ TEST(test_mm1_refuses_numbers_that_make_no_sense)
 	double out = 77.0;
 
 	for (size_t i = 0; i < 5; i++) {
-		struct mm1 q = { .wait_s = 77.0 };
-
-		assert_int_equal(mm1_solve(bad[i], 0.1, &q, NULL), -ERR_ARG);
-		assert_int_equal(mm1_solve(0.1, bad[i], &q, NULL), -ERR_ARG);
-		assert_true(q.wait_s == 77.0);
-		assert_int_equal(mm1_response_cdf(0.1, 0.1, bad[i], &out, NULL), -ERR_ARG);
-		assert_int_equal(mm1_response_quantile_s(0.1, 0.1, bad[i], &out, NULL), -ERR_ARG);
+		assert_int_equal(mm1_mean_response_s(bad[i], 0.1, &out, NULL), -ERR_ARG);
+		assert_int_equal(mm1_mean_response_s(0.1, bad[i], &out, NULL), -ERR_ARG);
 		assert_int_equal(mm1_implied_service_s(bad[i], 0.1, &out, NULL), -ERR_ARG);
 	}
-	assert_int_equal(mm1_response_quantile_s(0.1, 0.1, 1.0, &out, NULL), -ERR_ARG);
 	assert_int_equal(mm1_implied_service_s(0.1, NAN, &out, NULL), -ERR_ARG);
 	assert_int_equal(mm1_implied_service_s(0.1, INFINITY, &out, NULL), -ERR_ARG);
 	assert_int_equal(mm1_mean_response_s(9.9e-309, 1e308, &out, NULL), -ERR_NUMERIC); /* 1e310 s */
@@ -160,21 +108,13 @@ TEST(test_mm1_never_answers_with_anything_but_a_finite_number)
 
 	for (int i = 0; i < 200000; i++) {
 		double rate = pow(10.0, 620.0 * rng_uniform(&rng) - 310.0);
-		double service_s = pow(10.0, 620.0 * rng_uniform(&rng) - 310.0), t = 0.0, p = 0.0;
-		struct mm1 q = { 0 };
-		int rc = mm1_solve(rate, service_s, &q, NULL);
+		double service_s = pow(10.0, 620.0 * rng_uniform(&rng) - 310.0), response_s = 0.0;
 
 		if (i % 2) /* half of them near saturation */
-			rc = mm1_solve((1.0 - pow(10.0, -17.0 * rng_uniform(&rng))) / service_s, service_s,
-				       &q, NULL);
-		if (!rc && !(q.load >= 0.0 && q.load < 1.0 && q.wait_s >= 0.0 && isfinite(q.wait_s) &&
-			     isfinite(q.response_s) && q.response_s >= service_s && isfinite(q.in_system) &&
-			     q.in_queue >= 0.0 && q.in_queue <= q.in_system))
-			fail_msg("rate %g, service %g s", rate, service_s);
-		if (!mm1_response_quantile_s(rate, service_s, 0.999, &t, NULL) && !(t >= 0.0 && isfinite(t)))
-			fail_msg("rate %g, service %g s: quantile %g", rate, service_s, t);
-		if (!mm1_response_cdf(rate, service_s, 1.0, &p, NULL) && !(p >= 0.0 && p <= 1.0))
-			fail_msg("rate %g, service %g s: share %g", rate, service_s, p);
+			rate = (1.0 - pow(10.0, -17.0 * rng_uniform(&rng))) / service_s;
+		if (!mm1_mean_response_s(rate, service_s, &response_s, NULL) &&
+		    !(isfinite(response_s) && response_s >= service_s))
+			fail_msg("rate %g, service %g s: %g s", rate, service_s, response_s);
 	}
 }
 
@@ -195,18 +135,17 @@ TEST(test_mm1_agrees_with_the_simulation)
 					.events = 10000000 / des_thrift(),
 					.seed = support_seed(42) };
 		struct des_result r;
-		struct mm1 q;
-		double within;
+		double response_s;
 
 		assert_int_equal(des_run(&p, &r, NULL), 0);
-		assert_int_equal(mm1_solve(p.arrivals_per_s, 2.37, &q, NULL), 0);
-		assert_int_equal(mm1_response_cdf(p.arrivals_per_s, 2.37, 5.1, &within, NULL), 0);
-		assert_true(des_agrees(r.response_s, q.response_s, run[i].share));
-		assert_true(des_agrees(r.within, within, run[i].share));
+		assert_int_equal(mm1_mean_response_s(p.arrivals_per_s, 2.37, &response_s, NULL), 0);
+		assert_true(des_agrees(r.response_s, response_s, run[i].share));
+		/* the response time is exponential (Kleinrock I, section 5.7) */
+		assert_true(des_agrees(r.within, -expm1(-5.1 / response_s), run[i].share));
 		assert_true(des_agrees(r.throughput_per_s, p.arrivals_per_s, 0.01));
 		/* Little's law in the simulator: it holds but for the customers at the two ends */
 		close_to(r.number[0], r.throughput_per_s.mean * r.response_s.mean,
 			 0.002 * sqrt(des_thrift()));
-		close_to(r.busy[0], q.load, 0.01 * sqrt(des_thrift()));
+		close_to(r.busy[0], run[i].load, 0.01 * sqrt(des_thrift()));
 	}
 }

@@ -39,16 +39,16 @@ TEST(test_mmc_with_one_server_is_mm1)
 	static const double loads[] = { 0.0, 0.05, 0.31, 0.5, 0.77, 0.95, 0.99 };
 
 	for (size_t i = 0; i < 7; i++) {
+		double rate = loads[i] / 0.37, response_s;
 		struct mmc c;
-		struct mm1 q;
 
-		assert_int_equal(mmc_solve(loads[i] / 0.37, 0.37, 1, &c, NULL), 0);
-		assert_int_equal(mm1_solve(loads[i] / 0.37, 0.37, &q, NULL), 0);
-		close_to(c.p_wait, q.load, 1e-14);
-		close_to(c.wait_s, q.wait_s, 1e-13);
-		close_to(c.response_s, q.response_s, 1e-13);
-		close_to(c.in_queue, q.in_queue, 1e-13);
-		close_to(c.in_system, q.in_system, 1e-13);
+		assert_int_equal(mmc_solve(rate, 0.37, 1, &c, NULL), 0);
+		assert_int_equal(mm1_mean_response_s(rate, 0.37, &response_s, NULL), 0);
+		close_to(c.p_wait, loads[i], 1e-14);
+		close_to(c.wait_s, loads[i] * response_s, 1e-13);
+		close_to(c.response_s, response_s, 1e-13);
+		close_to(c.in_queue, rate * loads[i] * response_s, 1e-13);
+		close_to(c.in_system, rate * response_s, 1e-13);
 	}
 }
 

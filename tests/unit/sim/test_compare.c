@@ -12,6 +12,7 @@
 #include "sim/compare/record.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
+#include "tests/unit/sim/record_bed.h"
 
 static const struct cluster machine = { .cores = 4.0, .slots = 8, .nodes = 1, .memory_mb = INFINITY };
 
@@ -81,7 +82,7 @@ static void bytes_of(const struct compare_params *p, const struct compare_result
 	struct record_about about = { "compare", "postrider 0", "postrider compare", p, NULL };
 
 	record_text(r, &about, out);
-	assert_int_equal(record_jobs_csv(r, out, NULL), 0);
+	assert_int_equal(record_bed_jobs(r, out, NULL), 0);
 }
 
 static double value(const struct compare_result *r, size_t policy, size_t replication, enum metric m)
@@ -127,7 +128,7 @@ TEST(test_another_seed_gives_other_numbers)
 
 		b.p.seed = b.p.trace.seed = 5 + 100 * i;
 		r = run_or_fail(&b.p);
-		assert_int_equal(record_jobs_csv(r, &text[i], NULL), 0);
+		assert_int_equal(record_bed_jobs(r, &text[i], NULL), 0);
 		compare_free(r);
 	}
 	assert_string_not_equal(strbuf_text(&text[0]), strbuf_text(&text[1]));

@@ -16,6 +16,7 @@
 #include "sim/compare/record.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
+#include "tests/unit/sim/record_bed.h"
 
 #define S INT64_C(1000000000)
 
@@ -228,7 +229,7 @@ TEST(test_every_job_is_a_row_to_the_byte)
 	struct bed b;
 
 	bed_init(&b);
-	assert_int_equal(record_jobs_csv(&b.r, &out, NULL), 0);
+	assert_int_equal(record_bed_jobs(&b.r, &out, NULL), 0);
 	assert_string_equal(strbuf_text(&out), want);
 	assert_int_equal(csv_parse("jobs.csv", out.text, out.len, &back, NULL), 0);
 	assert_int_equal(back->n_rows, 12);
@@ -238,15 +239,14 @@ TEST(test_every_job_is_a_row_to_the_byte)
 
 TEST(test_outcomes_that_are_gone_make_no_rows)
 {
-	struct strbuf out = { 0 };
 	struct err err = { 0 };
 	struct bed b;
 
 	bed_init(&b);
 	b.run[3].outcome = NULL;
-	assert_int_equal(record_jobs_csv(&b.r, &out, &err), -ERR_ARG);
+	assert_int_equal(record_jobs_write(support_temp_dir(), "gone.csv", &b.r, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "not kept"));
-	strbuf_release(&out);
+	assert_false(is_there(support_temp_dir(), "gone.csv") || is_there(support_temp_dir(), JOBS_PART));
 }
 
 TEST(test_rows_without_memory_are_an_error)
@@ -256,15 +256,14 @@ TEST(test_rows_without_memory_are_an_error)
 
 	bed_init(&b);
 	for (bool failed = true; failed;) {
-		struct strbuf out = { 0 };
 		int status;
 
 		mem_fail_at(++k, false);
-		status = record_jobs_csv(&b.r, &out, NULL);
+		status = record_jobs_write(support_temp_dir(), "rows.csv", &b.r, NULL);
 		failed = mem_failed();
 		mem_fail_at(0, false);
 		assert_int_equal(status, failed ? -ERR_NOMEM : 0);
-		strbuf_release(&out);
+		assert_true(is_there(support_temp_dir(), "rows.csv") == !failed);
 	}
 	assert_true(k > 5);
 }
@@ -391,7 +390,7 @@ TEST(test_a_folder_is_made_and_written_over)
 	again = read_text(dir, "training.csv");
 	assert_string_equal(again, table);
 	free(again);
-	assert_int_equal(record_jobs_csv(&b.r, &want, NULL), 0);
+	assert_int_equal(record_bed_jobs(&b.r, &want, NULL), 0);
 	assert_string_equal(jobs, strbuf_text(&want));
 	strbuf_reset(&want);
 	record_text(&b.r, &b.about, &want);

@@ -344,35 +344,6 @@ TEST(test_a_transaction_is_not_larger_than_8_mib)
 	free(text);
 }
 
-TEST(test_undo_forgets_what_came_after_the_mark)
-{
-	const char *dir = fresh_dir();
-	struct store *s = open_store(dir);
-	struct job_record a = plain_job(1), b = plain_job(2);
-	struct store_mark mark;
-	struct err err = { 0 };
-
-	mark = store_mark(s); /* before there is anything */
-	assert_int_equal(store_add_job(s, &b, &err), 0);
-	store_undo(s, mark);
-	assert_int_equal(store_pending(s), 0);
-	assert_int_equal(store_add_job(s, &a, &err), 0);
-	mark = store_mark(s);
-	assert_int_equal(store_add_job(s, &b, &err), 0);
-	assert_int_equal(store_add_decision(s, 2, NOON, "arrival", "{}", &err), 0);
-	store_undo(s, mark);
-	assert_int_equal(store_pending(s), 1);
-	commit_all(s);
-	assert_int_equal(store_add_job(s, &b, &err), 0);
-	assert_int_equal(store_add_decision(s, 2, NOON, "start", "{}", &err), 0);
-	store_undo(s, mark); /* of a batch that is gone: without effect */
-	commit_all(s);
-	store_close(s);
-	assert_int_equal(sql_number(dir, "SELECT group_concat(id,'')='12' FROM jobs"), 1);
-	assert_int_equal(sql_number(dir, "SELECT count(*) FROM decisions WHERE moment='start'"), 1);
-	assert_int_equal(sql_number(dir, "SELECT count(*) FROM decisions"), 1);
-}
-
 TEST(test_close_commits_what_was_only_collected)
 {
 	const char *dir = fresh_dir();
