@@ -198,7 +198,7 @@ build-tests: $(PROGRAMS) $(TESTS) $(fuzz_replay) ## build the programs and every
 
 .PHONY: check
 check: build-tests ## build and run every test (packages must be there)
-	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh $(TESTS) -- $(fuzz_replay)
+	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh $(TESTS) $(fuzz_replay)
 
 # The report is tested in a real browser, and clocks that are set with faketime; without these packages such tests say `skipped`.
 .PHONY: test
@@ -209,31 +209,33 @@ test: deps ## install what is missing, then check
 	@$(MAKE) --no-print-directory check
 
 # -g1: reports name functions and lines, and the compiler takes an eighth less time.
-.PHONY: asan
-asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@$(MAKE) --no-print-directory SAN=address,undefined OPT='-O1 -g1' check
-
-.PHONY: tsan
+asan := SAN=address,undefined OPT='-O1 -g1'
+tsan := SAN=thread OPT='-O1 -g1'
+.PHONY: asan asan-full build-asan tsan build-tsan
+asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer, without those that would find nothing (tests/run.sh says which)
+	@$(MAKE) --no-print-directory $(asan) check
+asan-full: ## all tests under them, in full
+	@FULL=1 $(MAKE) --no-print-directory $(asan) check
 tsan: ## the tests of everything that uses threads, under ThreadSanitizer
-	@$(MAKE) --no-print-directory SAN=thread OPT='-O1 -g1' check-threads
+	@$(MAKE) --no-print-directory $(tsan) check-threads
+build-asan: ## what asan runs
+	@$(MAKE) --no-print-directory $(asan) build-tests
+build-tsan: ## what tsan runs
+	@$(MAKE) --no-print-directory $(tsan) build-threads
 
-.PHONY: check-threads
+.PHONY: build-threads check-threads
 thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool common/test_orders predictors/test_threads \
 	store/test_store_threads store/test_store_failure store/test_store daemon/test_exec_spawn daemon/test_engine \
 	daemon/test_training sim/test_compare)
-check-threads: $(BIN)/postrider-supervisor $(thread_tests)
+build-threads: $(BIN)/postrider-supervisor $(thread_tests)
+check-threads: build-threads
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only $(thread_tests)
 
 .PHONY: test-slurm
-test-slurm: $(PROGRAMS) ## jobs on a real Slurm of three nodes, with faults (4 minutes; tests/slurm/)
+test-slurm: $(PROGRAMS) ## jobs on a real Slurm of three nodes, with faults (2 minutes; tests/slurm/)
 	@command -v slurmctld >/dev/null || tests/install-packages.sh slurm-wlm munge || echo "going on without Slurm"
 	@command -v slurmdbd mariadbd >/dev/null || tests/install-packages.sh slurmdbd mariadb-server || echo "going on without Slurm's accounting"
-	@BIN=$(abspath $(BIN)) tests/slurm/slurm.sh
-	@BIN=$(abspath $(BIN)) tests/slurm/cluster_load.sh
-	@BIN=$(abspath $(BIN)) tests/slurm/job_submit.sh
-	@BIN=$(abspath $(BIN)) tests/slurm/accounting.sh
-	@BIN=$(abspath $(BIN)) tests/slurm/profile.sh
-	@BIN=$(abspath $(BIN)) tests/slurm/across_nodes.sh
+	@BIN=$(abspath $(BIN)) tests/run.sh --only $(patsubst %,tests/slurm/%.sh,slurm profile accounting cluster_load job_submit across_nodes)
 
 .PHONY: test-slurm-long
 test-slurm-long: test-slurm ## the same, promises and foreseen starts on 80 jobs, the overhead, and 400 jobs with kills (12 minutes)
@@ -356,4 +358,4 @@ help: ## this list
 		awk -F'\t' '{ printf "  %-14s %s\n", $$1, $$2 }'
 
 .SECONDARY:
--include $(shell find build -name '*.d' 2>/dev/null)
+-include $(shell find $B -name '*.d' -type f 2>/dev/null)

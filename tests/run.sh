@@ -1,10 +1,13 @@
 #!/bin/sh
 # Runs the tests and ends with the line "N passed, M failed, K skipped".
 #
-#   tests/run.sh [--only] TEST_PROGRAM... [-- FUZZ_REPLAY_PROGRAM...]
+#   tests/run.sh [--only] TEST...
+#
+# A test is a program of cmocka, a program replay_NAME, which replays the fuzz corpus NAME, or a script that makes claims as those of
+# tests/cli/ do. Without --only all scripts of tests/cli/ run as well.
 #
 # From the environment: BIN, the folder of the built programs; BUILD_DIR, that of this flavour's
-# objects; SAN, its sanitizers. --only leaves out the fuzz corpora and the scripts of tests/cli/.
+# objects; SAN, its sanitizers.
 # TEST_TIMEOUT (600) is the longest a single program may take, in seconds. TEST_JOBS is how many tests run at a time: one
 # more than there are cores, because many of them wait for a daemon. Tests that measure the machine itself run alone,
 # afterwards. The results are printed in the same order in any case.
@@ -42,11 +45,16 @@ processor_s() {
 		printf "%.2f\n", 60 * (own[1] + kernel[1]) + own[2] + kernel[2] }' "$1"
 }
 
-# --one FOLDER PROGRAM: runs it, and leaves there what it said, how it ended and how long it took
+# corpus_of TEST: what it replays; nothing for tests that are not of a fuzz entry
+corpus_of() {
+	case ${1##*/} in replay_*) echo "tests/fuzz/corpus/${1##*/replay_}" ;; esac
+}
+
+# --one FOLDER TEST: runs it, and leaves there what it said, how it ended and how long it took
 if [ "${1:-}" = --one ]; then
 	kept=$2/$(echo "$3" | tr / _)
 	began=$(date +%s.%N)
-	timeout -k 10 "$limit" $as_usual "$3" >"$kept.log" 2>&1 </dev/null
+	timeout -k 10 "$limit" $as_usual "$3" $(corpus_of "$3") >"$kept.log" 2>&1 </dev/null
 	status=$?
 	processor_s "$kept.times" >"$kept.used"
 	echo "$began $(date +%s.%N) $(cat "$kept.used")" |
@@ -54,8 +62,14 @@ if [ "${1:-}" = --one ]; then
 	exit 0
 fi
 
-only=
-[ "${1:-}" = --only ] && { only=1; shift; }
+if [ "${1:-}" = --only ]; then
+	shift
+else
+	for script in tests/cli/*.sh; do
+		# the others are what scripts read
+		[ ! -x "$script" ] || set -- "$@" "$script"
+	done
+fi
 
 passed=0 failed=0 skipped=0
 ahead=$(mktemp -d) || exit 1
@@ -68,12 +82,12 @@ now() { date +%s.%N; }
 # count PATTERN: how many lines of the log match
 count() { grep -cE "$1" "$log"; }
 
-# run COMMAND...: its output into $log, its status into $status, its duration into $seconds, and its processor time
+# run TEST: its output into $log, its status into $status, its duration into $seconds, and its processor time
 # into $used
 run() {
 	kept=$ahead/$(echo "$1" | tr / _)
 	beside=
-	if [ $# -eq 1 ] && [ -e "$kept.end" ]; then
+	if [ -e "$kept.end" ]; then
 		mv "$kept.log" "$log"
 		read -r status seconds used <"$kept.end"
 		rm -f "$kept.end"
@@ -83,7 +97,7 @@ run() {
 	processor_s "$ahead/times" >"$ahead/used"
 	read -r used_before <"$ahead/used"
 	run_start=$(now)
-	timeout -k 10 "$limit" $as_usual "$@" >"$log" 2>&1 </dev/null
+	timeout -k 10 "$limit" $as_usual "$1" $(corpus_of "$1") >"$log" 2>&1 </dev/null
 	status=$?
 	seconds=$(echo "$run_start $(now)" | awk '{ printf "%.2f", $2 - $1 }')
 	processor_s "$ahead/times" >"$ahead/used"
@@ -122,7 +136,7 @@ report() {
 	line=$(printf '%-40s %4d passed' "$1" "$2")
 	[ "$3" -gt 0 ] && line="$line, $3 FAILED"
 	[ "$4" -gt 0 ] && line="$line, $4 skipped"
-	printf '%s  (%s s)\n' "$line" "$seconds"
+	printf '%s  (%s s, %s s of processor time)\n' "$line" "$seconds" "$used"
 	echo "$used $1" >>"$ahead/all_used"
 	grep -E '^ *skipped(:| -)' "$log" | sed 's/^ */    /'
 	[ "$3" -eq 0 ] && return 0
@@ -154,19 +168,12 @@ run_cmocka() {
 
 run_replay() {
 	name=${1##*/}
-	corpus=tests/fuzz/corpus/${name#replay_}
-	again="$1 $corpus"
-	if [ ! -d "$corpus" ]; then
-		seconds=0 used=0
-		echo "$corpus is missing" >"$log"
-		report "$name" 0 1 0
-		return
-	fi
-	run "$1" "$corpus"
+	again="$1 $(corpus_of "$1")"
+	run "$1"
 	if [ "$status" -eq 0 ] && grep -qE '^replayed [1-9][0-9]* inputs$' "$log"; then
 		report "$name" 1 0 0
 	else
-		report "$name" 0 1 0 "$(why "$status")"
+		report "$name" 0 1 0 "$(why "$status")" || run_replay "$1"
 	fi
 }
 
@@ -184,61 +191,69 @@ run_script() {
 	report "${1#tests/}" "$n_ok" "$n_bad" "$n_skip" "$complaint" || run_script "$1"
 }
 
-# judges_numbers PROGRAM: it judges what the code computes, and other tests run the same code. A sanitizer looks for
-# errors of memory, so it gains nothing there for minutes of work.
-judges_numbers() {
+# What a sanitizer does without. It looks for errors of memory and of arithmetic, so what counts is that all C code runs, with
+# every kind of input that tests have for it; not how often, and not what comes out. By this rule:
+#   - left out are tests that judge numbers which code computes that other tests run, the client in Python, whose requests
+#     tests/daemon/ makes as well, and what is in the programs as they are built;
+#   - of the rest, rounds of the same with other seeds, trees of a forest and failures at the k-th call are fewer (effort() and
+#     sanitized() of tests/support/, sanitized of tests/cli/lib.sh), and no browser runs.
+# FULL=1 in the environment leaves nothing out (`make asan-full`).
+FULL=${FULL:-}
+export FULL
+needs_no_sanitizer() { # TEST
 	case $1 in
 	*_bars | */test_coverage | */test_adapt_hostile | */test_paper_experiment | */cli/golden.sh | */cli/parity.sh) ;;
+	*/cli/python.sh | */cli/hardening.sh) ;;
 	*) return 1 ;;
 	esac
 }
 
-left_out=0
-# wanted PROGRAM: false where a sanitizer leaves it out
+left_out=
+# wanted TEST: false where a sanitizer leaves it out
 wanted() {
-	[ -z "$SAN" ] || ! judges_numbers "$1"
+	[ -z "$SAN" ] || [ -n "$FULL" ] || ! needs_no_sanitizer "$1"
 }
 
-# independent PROGRAM...: the tests that may run beside others. The rest measures how busy the machine is, or how fast
+# independent TEST...: those that may run beside others. The rest measures how busy the machine is, or how fast
 # threads get a core.
 independent() {
-	for program; do
-		case $program in
-		--) return ;;
+	for test; do
+		case $test in
 		*/test_other_load | */test_pool | */test_threads | */test_crowd | */test_soak | */tests/bars/*) ;;
-		*/lib.sh | */daemon_lib.sh) ;;
-		*) wanted "$program" && [ -x "$program" ] && echo "$program" ;;
+		*) ! wanted "$test" || echo "$test" ;;
 		esac
 	done
+}
+
+# The longest in processor time and in waiting, so that none of them is left at the end to run while a core has nothing to do.
+longest="parity.sh test_training train.sh test_learning report.sh slurm.sh own_job.sh golden.sh test_durability python.sh automl.sh
+	test_protocol test_supervisor engine.sh test_limits test_store_failure page.sh daemon_verbs.sh profile.sh test_automl_tune
+	test_crash test_reload test_replay compare.sh test_states test_model_io test_baselines test_predictors test_doubt test_compare
+	test_storage other_work.sh submit.sh test_policies"
+# longest_first: lines of tests, in the order in which they are to start
+longest_first() {
+	awk -v longest="$(echo $longest)" 'BEGIN { n = split(longest, name, " "); for (i = 1; i <= n; i++) place[name[i]] = i }
+		{ n_parts = split($0, part, "/"); print (part[n_parts] in place ? place[part[n_parts]] : n + 1), NR, $0 }' |
+		sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 3-
 }
 jobs=${TEST_JOBS:-$(($(nproc) + 1))}
 if [ $# -gt 1 ] && [ "$jobs" -gt 1 ]; then
 	echo "independent tests, $jobs at a time ..."
-	{ [ -n "$only" ] || independent tests/cli/*.sh; independent "$@"; } | xargs -P "$jobs" -I '{}' sh tests/run.sh --one "$ahead" '{}'
+	independent "$@" | longest_first | xargs -P "$jobs" -I '{}' sh tests/run.sh --one "$ahead" '{}'
 fi
 
-kind=unit
-for arg; do
-	if [ "$arg" = -- ]; then
-		kind=fuzz
-	elif [ "$kind" = unit ] && ! wanted "$arg"; then
-		left_out=$((left_out + 1))
-	elif [ "$kind" = unit ]; then
-		run_cmocka "$arg"
-	elif [ -z "$only" ]; then
-		run_replay "$arg"
+for test; do
+	if ! wanted "$test"; then
+		left_out="$left_out ${test##*/}"
+		continue
 	fi
+	case $test in
+	*.sh) run_script "$test" ;;
+	*/replay_*) run_replay "$test" ;;
+	*) run_cmocka "$test" ;;
+	esac
 done
-if [ -z "$only" ]; then
-	for script in tests/cli/*.sh; do
-		if ! wanted "$script"; then
-			left_out=$((left_out + 1))
-		elif [ -f "$script" ] && [ -x "$script" ]; then
-			run_script "$script"
-		fi
-	done
-fi
-[ $left_out -eq 0 ] || echo "$left_out programs that judge numbers are left out under a sanitizer"
+[ -z "$left_out" ] || echo "left out, as a sanitizer finds nothing there:$left_out"
 
 if [ "$(wc -l <"$ahead/all_used" 2>/dev/null || echo 0)" -gt 15 ]; then
 	echo "processor time of all tests and of the 15 that took most, in seconds:"

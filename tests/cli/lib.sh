@@ -28,6 +28,8 @@ not_ok() { # claim why
 	failures=$((failures + 1))
 }
 skipped() { echo "skipped - $1 ($2)"; }
+# sanitized: a sanitizer looks on, and not `make asan-full` asks for everything (tests/run.sh says what is left out, and why)
+sanitized() { [ -n "${SAN:-}" ] && [ -z "${FULL:-}" ]; }
 finish() { [ "$failures" -eq 0 ]; exit; }
 
 # run ARGUMENT...: postrider with them; its status is then in $code, its words in $dir/out and $dir/err

@@ -71,5 +71,7 @@ bool sanitized(void)
 
 size_t effort(size_t full)
 {
-	return !sanitized() ? full : full > 10 ? full / 10 : 1;
+	const char *all = getenv("FULL");
+
+	return !sanitized() || (all && *all) ? full : full > 10 ? full / 10 : 1;
 }
