@@ -15,8 +15,10 @@ BIN     := $(if $(filter plain,$(FLAVOUR)),build,$B)
 OPT     ?= -O2 -g
 BUILD    = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes \
            -ffp-contract=off -fno-math-errno -pthread -I. -MMD -MP $(if $(WERROR),-Werror) $(CFLAGS) \
-           $(HARDEN) $(KERNEL) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
+           $(HARDEN) $(KERNEL) $(TEST_OPT) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
            $(if $(COV),--coverage -O0)
+# Tests hardly compute, so the compiler need not take long over them.
+test_opt := $(if $(SAN),-O0,-O1)
 # Hardening: checked calls of the C library, guarded stacks, code at random addresses, tables of functions that are
 # read-only once the program runs, and jumps only to where jumps may go. Sanitizers and -O0 do without checked calls.
 HARDEN  := -fPIE -fstack-protector-strong $(if $(filter x86_64 i%86,$(shell uname -m)),-fcf-protection) \
@@ -80,7 +82,7 @@ endef
 $(foreach l,$(LAYERS),$(eval $(call layer_rule,$l)))
 
 # Other flags make other objects. WERROR and the name of the compiler are no part of it.
-flags := $(OPT) $(CFLAGS) $(HARDEN)
+flags := $(OPT) $(test_opt) $(CFLAGS) $(HARDEN)
 $B/flags: FORCE
 	@mkdir -p $(@D); echo '$(flags)' | cmp -s - $@ || echo '$(flags)' >$@
 .PHONY: FORCE
@@ -131,6 +133,7 @@ endif
 $(patsubst %,$B/workloads/%.o,activation layer_conv layer_dense sgd data allreduce tcp): KERNEL := -O3 -ffp-contract=fast -fno-trapping-math
 
 # ---- tests: tests/unit/<layer>/ links that layer and those below it ----
+$B/tests/unit/%.o $B/tests/daemon/%.o $B/tests/conform/%.o: TEST_OPT = $(test_opt)
 # test.o has main(), and the cases of the program register with it.
 test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/support/des.o $B/tests/support/test.o
 # Known answers of queueing theory; they stand on queueing/load.c.

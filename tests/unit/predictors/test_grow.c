@@ -254,7 +254,7 @@ static double best_cut(const double *x, const double *y, const uint32_t *w, size
 
 static void check_absolute_root(size_t n, uint32_t levels, uint64_t seed)
 {
-	double x[128], y[128], got = 0.0, want;
+	double x[128] = { 0 }, y[128] = { 0 }, got = 0.0, want;
 	uint32_t w[128];
 	int left[128], right[128];
 	struct grow_params p = { .criterion = CRITERION_ABSOLUTE,
