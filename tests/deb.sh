@@ -43,7 +43,11 @@ trap 'exit 130' INT TERM
 
 version=$(cat VERSION)
 new=${DEB_DIR:-$work/new}
-[ -z "$short" ] || new=${DEB_DIR:-$PWD/build/deb-short} # always the same place, for a compiler cache
+if [ -n "$short" ]; then
+	new=${DEB_DIR:-$PWD/build/deb-short}
+	# Our own flags instead of Debian's: a compiler cache then has every object, from the build of the tests.
+	export DEB_CFLAGS_SET="-O2 -g" DEB_CPPFLAGS_SET=
+fi
 old=${DEB_OLD:-$work/old}
 [ -n "${DEB_DIR:-}" ] || that "the packages are built" debian/make-deb.sh "$new"
 # The project has no public mail address yet: that is the one thing left.
