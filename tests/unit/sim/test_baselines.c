@@ -7,23 +7,42 @@
 #include "tests/unit/sim/replay_bed.h"
 
 #define WORLD "fluid:configs/worlds/bigdl.json"
+#define CLUSTER "cores=48,slots=12,nodes=3"
 #define KINDS "cpus=1|2|4|8,samples=60000,epochs=10,batches=128|256|512"
 
-static struct replay_bed bed;
-static struct replay_result run[5];
+enum { COURIER, FIFO, EDF, WAITS, N_POLICIES };
 
-/* A full machine: jobs wait. */
-static void play(const char *trace, const char *policies)
+static struct replay_bed school, bed; /* where the models come from; the replay at hand */
+static struct replay_result run[N_POLICIES];
+
+static int train_first(void **state)
+{
+	(void)state;
+	replay_bed_open(&school, "gen:poisson,jobs=20,gap=20,slo=uniform:100:900," KINDS, WORLD, CLUSTER,
+			"courier,fifo,edf,courier-waits");
+	return 0;
+}
+
+static int leave_school(void **state)
+{
+	(void)state;
+	replay_bed_close(&school);
+	return 0;
+}
+
+TEST_GROUP(train_first, leave_school);
+
+static void play(const char *trace)
 {
 	bed = (struct replay_bed){ 0 };
-	replay_bed_open(&bed, trace, WORLD, "cores=48,slots=12,nodes=3", policies);
-	for (size_t i = 0; i < bed.n_policies; i++)
+	replay_bed_beside(&bed, trace, WORLD, CLUSTER, &school);
+	for (size_t i = 0; i < N_POLICIES; i++)
 		run[i] = replay_bed_run(&bed, i, 7);
 }
 
 static void put_away(void)
 {
-	for (size_t i = 0; i < bed.n_policies; i++)
+	for (size_t i = 0; i < N_POLICIES; i++)
 		replay_result_release(&run[i]);
 	replay_bed_close(&bed);
 }
@@ -37,23 +56,23 @@ TEST(test_queues_start_by_arrival_or_by_deadline_and_nobody_passes)
 {
 	size_t waits = 0, passed = 0;
 
-	play("gen:poisson,jobs=60,gap=20,slo=uniform:100:900," KINDS, "fifo,edf");
+	play("gen:poisson,jobs=60,gap=20,slo=uniform:100:900," KINDS);
 	for (size_t i = 1; i < bed.trace->n_jobs; i++)
-		assert_true(run[0].outcome[i].start_ns >= run[0].outcome[i - 1].start_ns);
+		assert_true(run[FIFO].outcome[i].start_ns >= run[FIFO].outcome[i - 1].start_ns);
 	for (size_t i = 0; i < bed.trace->n_jobs; i++)
 		for (size_t k = 0; k < bed.trace->n_jobs; k++) {
-			int64_t start_ns = run[1].outcome[i].start_ns;
+			int64_t start_ns = run[EDF].outcome[i].start_ns;
 
 			/* whoever was there when i started, and started later, has a later deadline */
 			if (bed.trace->job[k].arrival_ns < start_ns &&
-			    run[1].outcome[k].start_ns > start_ns) {
+			    run[EDF].outcome[k].start_ns > start_ns) {
 				assert_true(deadline_ns(k) >= deadline_ns(i));
 				waits++;
 				passed += k < i;
 			}
 		}
 	assert_true(waits > 20 && passed > 0); /* there was a queue, and deadlines changed its order */
-	assert_false(run[0].outcome[0].promised || run[1].outcome[0].promised);
+	assert_false(run[FIFO].outcome[0].promised || run[EDF].outcome[0].promised);
 	put_away();
 }
 
@@ -61,12 +80,12 @@ TEST(test_courier_with_waits_refuses_what_the_queue_makes_late)
 {
 	size_t rejected = 0, met[2] = { 0 };
 
-	play("gen:poisson,jobs=150,gap=20,slo=uniform:100:600," KINDS, "fifo,courier-waits");
+	play("gen:poisson,jobs=150,gap=20,slo=uniform:100:600," KINDS);
 	for (size_t i = 0; i < bed.trace->n_jobs; i++) {
-		const struct outcome *o = &run[1].outcome[i];
+		const struct outcome *o = &run[WAITS].outcome[i];
 
 		rejected += o->state == OUTCOME_REJECTED;
-		met[0] += run[0].outcome[i].state == OUTCOME_MET;
+		met[0] += run[FIFO].outcome[i].state == OUTCOME_MET;
 		met[1] += o->state == OUTCOME_MET;
 		if (o->state != OUTCOME_REJECTED) {
 			assert_true(o->promised && o->promised_s <= bed.trace->job[i].slo_s + 1e-9);
@@ -80,10 +99,11 @@ TEST(test_courier_with_waits_refuses_what_the_queue_makes_late)
 
 TEST(test_on_an_idle_machine_they_choose_as_courier_does)
 {
-	play("gen:poisson,jobs=20,gap=5000,slo=uniform:200:900," KINDS, "courier,fifo,edf,courier-waits");
+	play("gen:poisson,jobs=20,gap=5000,slo=uniform:200:900," KINDS);
 	for (size_t i = 0; i < bed.trace->n_jobs; i++)
-		for (size_t k = 1; k < 4 && run[0].outcome[i].state != OUTCOME_REJECTED; k++) {
-			assert_float_equal(run[k].outcome[i].batch, run[0].outcome[i].batch, 0.0);
+		for (size_t k = FIFO; k < N_POLICIES && run[COURIER].outcome[i].state != OUTCOME_REJECTED;
+		     k++) {
+			assert_float_equal(run[k].outcome[i].batch, run[COURIER].outcome[i].batch, 0.0);
 			assert_true(run[k].outcome[i].start_ns == bed.trace->job[i].arrival_ns);
 		}
 	put_away();
