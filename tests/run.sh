@@ -8,7 +8,7 @@
 #
 # From the environment: BIN, the folder of the built programs; BUILD_DIR, that of this flavour's
 # objects; SAN, its sanitizers.
-# TEST_TIMEOUT (600) is the longest a single program may take, in seconds. TEST_JOBS is how many tests run at a time: one
+# TEST_TIMEOUT (600) is the longest a single program may take, in seconds. TEST_JOBS is how many tests run at a time: two
 # more than there are cores, because many of them wait for a daemon. Tests that measure the machine itself run alone,
 # afterwards. The results are printed in the same order in any case.
 #
@@ -236,7 +236,7 @@ longest_first() {
 		{ n_parts = split($0, part, "/"); print (part[n_parts] in place ? place[part[n_parts]] : n + 1), NR, $0 }' |
 		sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 3-
 }
-jobs=${TEST_JOBS:-$(($(nproc) + 1))}
+jobs=${TEST_JOBS:-$(($(nproc) + 2))}
 if [ $# -gt 1 ] && [ "$jobs" -gt 1 ]; then
 	echo "independent tests, $jobs at a time ..."
 	independent "$@" | longest_first | xargs -P "$jobs" -I '{}' sh tests/run.sh --one "$ahead" '{}'
