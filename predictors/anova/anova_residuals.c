@@ -227,14 +227,14 @@ int anova_residual_plot(const struct anova *a, const struct anova_check *c, stru
 		line[i] = (struct svg_point){ q, q * sqrt(a->residual_ss / (double)a->n) };
 	}
 	panel[0] = (struct sheet_panel){ .title = "Against the fitted value",
-					 .note = "no shape: as it should be",
+					 .note = "a shape would be something that the model misses",
 					 .x_label = "fitted",
 					 .y_label = "residual",
 					 .point = point,
 					 .n = shown,
 					 .zero = true };
 	panel[1] = (struct sheet_panel){ .title = "Normal quantiles",
-					 .note = "on the line: normal",
+					 .note = "points of a normal distribution are on the line",
 					 .x_label = "normal quantile",
 					 .y_label = "residual",
 					 .point = point + a->n,
@@ -242,14 +242,14 @@ int anova_residual_plot(const struct anova *a, const struct anova_check *c, stru
 					 .line = line,
 					 .n_line = 2 };
 	panel[2] = (struct sheet_panel){ .title = "In the order of the runs",
-					 .note = "no trend: the machine did not change",
+					 .note = "a trend would be a machine that changed",
 					 .x_label = "run",
 					 .y_label = "residual",
 					 .point = point + 2 * a->n,
 					 .n = shown,
 					 .zero = true };
 	panel[3] = (struct sheet_panel){ .title = "Spread against mean",
-					 .note = n_spread ? "rising: a logarithm helps"
+					 .note = n_spread ? "rising points ask for a logarithm"
 							  : "no setting was run more than once",
 					 .x_label = "mean of a setting",
 					 .y_label = "standard deviation",

@@ -380,7 +380,7 @@ static int write_plot(const struct options *o, const struct model *m, const stru
 		panel[1].n = plot_points(r, r->table->accuracy, r->accuracy, point + rows, series + rows);
 	}
 	snprintf(note[2], sizeof note[2],
-		 "On the diagonal the prediction is right; above it the run took longer.%s",
+		 "On the diagonal the prediction is right; above it what was measured is larger.%s",
 		 all->n_extrapolated ? " Squares: outside the training table." : "");
 	sheet_draw(&svg, "Actual against predicted", note[2], panel, all->n_accuracy ? 2 : 1);
 	rc = svg.failed ? err_nomem(err, "a picture") : cli_write(o->plot, &svg, err);
