@@ -29,10 +29,6 @@ struct play { /* one job, with every batch */
 	double time_s[MAX_BATCHES], accuracy[MAX_BATCHES];
 };
 
-struct played { /* the same, kept for all jobs */
-	double time_s, accuracy;
-};
-
 static int play_batch(struct world_run *run, const struct paper_job *j, uint64_t first_id, uint64_t seed,
 		      double batch, int64_t *io_now_ns, double *out_time_s, double *out_accuracy,
 		      struct err *err)
@@ -95,7 +91,7 @@ struct experiment { /* shared by the turns of the pool */
 	double batch[MAX_BATCHES];
 	size_t n_batches;
 	struct paper_set *set;
-	struct played *played; /* [job * n_batches + batch] of the set */
+	struct paper_played *played; /* [job * n_batches + batch] of the set */
 	const char *stage;
 	size_t done;
 	size_t failed_at; /* the first job that failed, in the order of jobs */
@@ -214,7 +210,7 @@ static int play_job(struct experiment *e, size_t i, struct err *err)
 		rc = play_batch(run, j, first_id, seed, e->batch[b], &now_ns, &play.time_s[b],
 				&play.accuracy[b], err);
 	for (size_t b = 0; b < e->n_batches && !rc; b++)
-		e->played[i * e->n_batches + b] = (struct played){ play.time_s[b], play.accuracy[b] };
+		e->played[i * e->n_batches + b] = (struct paper_played){ play.time_s[b], play.accuracy[b] };
 	for (int k = 0; k < PAPER_POLICIES && !rc; k++) {
 		struct paper_outcome *o = &e->set->outcome[(size_t)k * e->set->n + i];
 		size_t b;
@@ -247,7 +243,7 @@ static size_t best_for_others(const struct experiment *e, size_t group, size_t g
 		double sum = 0.0;
 
 		for (size_t i = 0; i < e->set->n; i++) {
-			const struct played *p = &e->played[i * e->n_batches + b];
+			const struct paper_played *p = &e->played[i * e->n_batches + b];
 
 			if (i % groups != group && outcome_met(true, p->time_s, e->set->job[i].slo_s))
 				sum += isnan(p->accuracy) ? 0.0 : p->accuracy;
@@ -268,7 +264,7 @@ static void choose_fixed(const struct experiment *e)
 		size_t b = best_for_others(e, group, groups);
 
 		for (size_t i = group; i < e->set->n; i += groups) {
-			const struct played *p = &e->played[i * e->n_batches + b];
+			const struct paper_played *p = &e->played[i * e->n_batches + b];
 
 			e->set->outcome[PAPER_FIXED * e->set->n + i] = (struct paper_outcome){
 				.batch = e->batch[b],
@@ -400,6 +396,8 @@ static int experiment_run(struct experiment *e, const struct schema *schema, str
 			choose_fixed(e);
 		if (!rc)
 			rc = paper_summarise(e->r, e->set, err);
+		if (!rc)
+			rc = paper_summarise_fixed(e->r, e->set, e->played, e->batch, e->n_batches, err);
 	}
 	for (size_t f = 0; f < e->n_folds; f++) {
 		if (e->models)
@@ -465,6 +463,7 @@ void paper_free(struct paper_result *r)
 		free(r->set[s].job);
 		free(r->set[s].outcome);
 		free(r->set[s].summary);
+		free(r->set[s].fixed);
 	}
 	world_free(r->world);
 	trace_free(r->trace);

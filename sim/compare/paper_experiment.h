@@ -66,10 +66,17 @@ struct paper_summary {               /* of a policy over the jobs of a set */
 	size_t wins, losses;         /* jobs met that courier missed, and the other way round */
 };
 
+struct paper_fixed {                 /* one batch for all jobs of a set */
+	double batch;
+	size_t met;
+	struct interval met_share, accuracy_zero; /* as above */
+};
+
 struct paper_set {
 	struct paper_job *job; size_t n;
 	struct paper_outcome *outcome; /* [policy * n + job] */
 	struct paper_summary *summary; /* by policy */
+	struct paper_fixed *fixed; size_t n_fixed; /* by batch */
 };
 
 struct paper_score {                 /* Table 11: a model on rows it has not seen */
@@ -123,6 +130,13 @@ int paper_prepare(const struct paper_params *p, const struct schema *schema, str
 int paper_make_sets(struct paper_result *r, size_t n_jobs, struct err *err);
 /* The summaries of a set (paper_summary.c); the outcomes are there. */
 int paper_summarise(const struct paper_result *r, struct paper_set *set, struct err *err);
+/* What one batch for all jobs would have done; played: [job * n_batches + batch]. */
+struct paper_played {
+	double time_s, accuracy;
+};
+int paper_summarise_fixed(const struct paper_result *r, struct paper_set *set,
+                          const struct paper_played *played, const double *batch, size_t n_batches,
+                          struct err *err);
 
 /* One object, and the jobs one by one: header
  * set,job,cpus,njobs,<columns>,slo_s,policy,batch,promised,predicted_s,upper_s,

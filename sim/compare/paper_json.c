@@ -80,6 +80,18 @@ static void put_choice(struct json_writer *w, const struct paper_outcome *o)
 	json_kv_bool(w, "met", o->met);
 }
 
+static void put_fixed(struct json_writer *w, const struct paper_fixed *f)
+{
+	json_open(w, '{');
+	json_kv_number(w, "batch", f->batch);
+	json_kv_int(w, "met", (long long)f->met);
+	json_kv_number(w, "attainment_all", f->met_share.mean);
+	record_interval(w, "attainment_all_ci", &f->met_share);
+	json_kv_number(w, "accuracy_zero", f->accuracy_zero.mean);
+	record_interval(w, "accuracy_zero_ci", &f->accuracy_zero);
+	json_close(w, '}');
+}
+
 static void put_table9(const struct paper_result *r, struct json_writer *w)
 {
 	const struct paper_set *five = &r->set[0];
@@ -199,6 +211,10 @@ void paper_json(const struct paper_result *r, const char *program, const char *c
 		json_kv_open(w, "policies", '[');
 		for (int k = 0; k < PAPER_POLICIES; k++)
 			put_summary(w, &r->policy[k], &r->set[s].summary[k], k == PAPER_COURIER);
+		json_close(w, ']');
+		json_kv_open(w, "fixed", '[');
+		for (size_t b = 0; b < r->set[s].n_fixed; b++)
+			put_fixed(w, &r->set[s].fixed[b]);
 		json_close(w, ']');
 		json_close(w, '}');
 	}

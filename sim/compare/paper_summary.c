@@ -168,3 +168,33 @@ int paper_summarise(const struct paper_result *r, struct paper_set *set, struct 
 	free(v);
 	return 0;
 }
+
+int paper_summarise_fixed(const struct paper_result *r, struct paper_set *set,
+			  const struct paper_played *played, const double *batch, size_t n_batches,
+			  struct err *err)
+{
+	double *zero = mem_array(set->n, sizeof *zero);
+
+	set->fixed = mem_calloc(n_batches, sizeof *set->fixed);
+	if (!zero || !set->fixed) {
+		free(zero);
+		return err_nomem(err, "the summary of %zu batches", n_batches);
+	}
+	set->n_fixed = n_batches;
+	for (size_t b = 0; b < n_batches; b++) {
+		struct paper_fixed *f = &set->fixed[b];
+
+		f->batch = batch[b];
+		for (size_t i = 0; i < set->n; i++) {
+			const struct paper_played *p = &played[i * n_batches + b];
+			bool met = outcome_met(true, p->time_s, set->job[i].slo_s);
+
+			f->met += met;
+			zero[i] = isnan(accuracy_zero(set, PAPER_COURIER, i)) ? NAN : met ? p->accuracy : 0.0;
+		}
+		f->met_share = metrics_wilson((double)f->met, (double)set->n, r->level);
+		f->accuracy_zero = within_0_and_1(metrics_interval(zero, set->n, r->level));
+	}
+	free(zero);
+	return 0;
+}

@@ -149,9 +149,11 @@ static void print_table11(const struct paper_result *r, bool colour, struct strb
 
 		snprintf(name, sizeof name, "%s (%s%s)", s->policy->name, s->model,
 			 s->policy->choice.policy->without_load ? ", without the load" : "");
-		if (s->accuracy_model && i == 0)
-			score_row(&t, "all of ours", "accuracy", &s->accuracy);
 		score_row(&t, name, "time", &s->time);
+		if (!s->accuracy_model)
+			continue;
+		snprintf(name, sizeof name, "%s (%s)", s->policy->name, s->accuracy_model);
+		score_row(&t, name, "accuracy", &s->accuracy);
 	}
 	cli_table_print(&t, out, colour);
 	cli_table_release(&t);
@@ -216,6 +218,16 @@ static void print_figure10(const struct paper_result *r, bool colour, struct str
 
 /* ---- the two sets ---- */
 
+static void add_accuracy(struct cli_table *t, const struct interval *v)
+{
+	char a[64];
+
+	if (isnan(v->low))
+		cli_table_add(t, "%s", cli_number(v->mean, a));
+	else
+		cli_table_add(t, "%.4f [%.4f, %.4f]", v->mean, v->low, v->high);
+}
+
 static void print_set(const struct paper_result *r, const struct paper_set *set, bool colour,
 		      struct strbuf *out)
 {
@@ -239,15 +251,22 @@ static void print_set(const struct paper_result *r, const struct paper_set *set,
 		else
 			cli_table_add(&t, "promises nothing");
 		cli_table_add(&t, "%s", cli_percent(s->oracle_share.mean, a));
-		if (isnan(s->accuracy_zero.low))
-			cli_table_add(&t, "%s", cli_number(s->accuracy_zero.mean, a));
-		else
-			cli_table_add(&t, "%.4f [%.4f, %.4f]", s->accuracy_zero.mean, s->accuracy_zero.low,
-				      s->accuracy_zero.high);
+		add_accuracy(&t, &s->accuracy_zero);
 		cli_table_add(&t, "%s", cli_number(s->accuracy_met, a));
 		cli_table_add(&t, "%.4f", s->regret);
 		cli_table_add(&t, "%s", k == PAPER_ORACLE ? "" : cli_number(s->mse_s2, a));
 		cli_table_add(&t, "%s", k == PAPER_ORACLE ? "" : cli_percent(s->mape, a));
+	}
+	for (size_t b = 0; b < set->n_fixed; b++) {
+		const struct paper_fixed *f = &set->fixed[b];
+
+		cli_table_add(&t, "fixed:%g", f->batch);
+		cli_table_add(&t, "%s", compare_view_share(&f->met_share, a));
+		cli_table_add(&t, "promises nothing");
+		cli_table_add(&t, "%s", "");
+		add_accuracy(&t, &f->accuracy_zero);
+		for (size_t k = 0; k < 4; k++)
+			cli_table_add(&t, "%s", "");
 	}
 	cli_table_print(&t, out, colour);
 	cli_table_release(&t);

@@ -229,6 +229,37 @@ TEST(test_best_fixed_batch_is_one_for_each_group_and_promises_nothing)
 		    many->summary[PAPER_NAIVE].accuracy_zero.mean);
 }
 
+TEST(test_every_batch_for_all_jobs_is_summed_up)
+{
+	const struct paper_set *many = &result->set[1];
+	const double *batch;
+	double best = 0.0;
+
+	assert_int_equal(many->n_fixed, world_batches(result->world, &batch));
+	for (size_t b = 0; b < many->n_fixed; b++) {
+		const struct paper_fixed *f = &many->fixed[b];
+		size_t met = f->met, of_naive = 0, n = 0;
+
+		/* naive with this batch is this batch */
+		for (size_t i = 0; i < many->n; i++) {
+			const struct paper_outcome *o = of(many, PAPER_NAIVE, i);
+
+			if (o->batch != f->batch)
+				continue;
+			n++;
+			of_naive += o->met;
+		}
+		assert_true(f->batch == batch[b]);
+		assert_true(n > 0 && met >= of_naive && many->n - met >= n - of_naive);
+		assert_true(f->met_share.mean == (double)met / (double)many->n);
+		assert_true(f->accuracy_zero.low < f->accuracy_zero.mean &&
+			    f->accuracy_zero.mean < f->accuracy_zero.high);
+		best = fmax(best, f->accuracy_zero.mean);
+	}
+	assert_true(best >= many->summary[PAPER_NAIVE].accuracy_zero.mean);
+	assert_true(best <= many->summary[PAPER_ORACLE].accuracy_zero.mean);
+}
+
 TEST(test_naive_draws_every_batch)
 {
 	const struct paper_set *many = &result->set[1];
