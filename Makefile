@@ -132,6 +132,9 @@ endif
 # The loops that training spends its time in (workloads/kernel.h says why they differ from the rest).
 $(patsubst %,$B/workloads/%.o,activation layer_conv layer_dense sgd data allreduce tcp): KERNEL := -O3 -ffp-contract=fast -fno-trapping-math
 
+# Most of the time of a small training goes into these sums. More registers, the same operations in the same order.
+$B/queueing/calibrate_descend.o: KERNEL := -O3
+
 # ---- tests: tests/unit/<layer>/ links that layer and those below it ----
 $B/tests/unit/%.o $B/tests/daemon/%.o $B/tests/conform/%.o: TEST_OPT = $(test_opt)
 # test.o has main(), and the cases of the program register with it.

@@ -19,6 +19,9 @@ struct fit_context {
 	/* Optional. Once it is set, training ends with ERR_STOPPED before the next unit of work: a fit, a
 	 * tree of a forest, a round of boosting, a step of the calibration, a shuffled column. */
 	const atomic_bool *stop;
+	struct calibrate_memo *memo; /* optional: of calibrations (queueing/calibrate.h), for many fits of the
+	                                same rows */
+	bool no_importances; /* the model will only be asked for predictions, so that they may be left out */
 };
 
 struct predictor_ops {

@@ -161,7 +161,7 @@ int calibrate_fit(const struct calibrate_params *p, struct calibrated *out, stru
 	rc = calibrate_prepare(&pr, &m.n_skipped, err);
 	if (rc)
 		goto out;
-	rc = calibrate_search(&pr, p->cores, &s, err);
+	rc = calibrate_search_once(&pr, p->cores, &s, err);
 	if (!rc && pr.has_phases)
 		rc = calibrate_add_phases(&pr, &s, err);
 	if (rc)

@@ -117,7 +117,12 @@ struct calibrate_params {
 	double *leverage; /* optional, n: share of each row in its own prediction; NaN where skipped */
 	const atomic_bool *stop; /* optional: once set, the fit ends with ERR_STOPPED before its next
 	                          * descent */
+	struct calibrate_memo *memo; /* optional: what was found for the same rows before is taken again */
 };
+
+/* Calibrations that were made, for fits of the same rows later on; threads may share it. */
+int calibrate_memo_new(struct calibrate_memo **out, struct err *err);
+void calibrate_memo_free(struct calibrate_memo *m);
 
 /* Deterministic. ERR_NODATA without a usable row; otherwise there is a model, if need be of one
  * parameter (all costs stated, their common scale fitted). */

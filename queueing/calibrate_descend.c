@@ -9,6 +9,7 @@
 
 #define MAX_STEP 3.0 /* of a coordinate: a factor of 20 of a cost */
 #define SMALL_GAIN 1e-8 /* of the sum of squares: two such steps end a descent */
+#define TOGETHER 4 /* equations */
 #define LEAST_PIVOT 1e-11 /* of a coordinate's own curvature: below, the others explain it */
 
 static double saturation_of(const struct problem *pr, double u)
@@ -82,8 +83,8 @@ struct terms calibrate_terms(const struct costs *c, const struct row *r, size_t 
 void calibrate_gradient(const struct problem *pr, const struct costs *c, const struct solution *s,
 			const struct row *r, const struct terms *t, double *out)
 {
-	for (size_t i = 0; i < N_SHARED; i++)
-		out[i] = t->part[i] / t->total;
+	for (size_t i = 0; i < N_SHARED; i++) /* most are 0, and a division takes long */
+		out[i] = t->part[i] != 0.0 ? t->part[i] / t->total : 0.0;
 	for (size_t k = 0; k < pr->n_categories; k++) {
 		out[U_OF(CALIBRATE_OF_RECORD, k)] = r->category[k] * out[CALIBRATE_RECORD];
 		out[U_OF(CALIBRATE_OF_FIXED, k)] = r->category[k] * out[CALIBRATE_FIXED];
@@ -164,28 +165,58 @@ size_t calibrate_free(const struct solution *s, size_t *out)
 	return n;
 }
 
-/* One residual e of a weight, with its gradient. */
-static void add_equation(const double *gradient, const size_t *free_at, size_t n_free, double weight,
-			 double e, struct normal *out)
+/* Equations that are summed up together: each sum is loaded and stored once for all of them, and has their
+ * terms in their order, so it is the same to the bit. */
+struct equations {
+	const size_t *free_at;
+	size_t n_free, n;
+	double g[TOGETHER][MAX_U], w[TOGETHER][MAX_U], e[TOGETHER]; /* gradient, and times the weight */
+};
+
+static void sum_equations(struct equations *q, struct normal *out)
 {
-	double g[MAX_U];
+	for (size_t a = 0; a < q->n_free; a++) {
+		double *curve = out->curve[a];
+
+		for (size_t k = 0; k < q->n; k++)
+			out->slope[a] += q->w[k][a] * q->e[k];
+		if (q->n < TOGETHER) {
+			for (size_t k = 0; k < q->n; k++)
+				for (size_t b = 0; b <= a; b++)
+					curve[b] += q->w[k][a] * q->g[k][b];
+			continue;
+		}
+		for (size_t b = 0; b <= a; b++)
+			curve[b] = curve[b] + q->w[0][a] * q->g[0][b] + q->w[1][a] * q->g[1][b] +
+				   q->w[2][a] * q->g[2][b] + q->w[3][a] * q->g[3][b];
+	}
+	q->n = 0;
+}
+
+/* One residual e of a weight, with its gradient. */
+static void add_equation(struct equations *q, const double *gradient, double weight, double e,
+			 struct normal *out)
+{
+	double *g = q->g[q->n], *w = q->w[q->n];
 
 	out->rss += weight * e * e;
-	for (size_t a = 0; a < n_free; a++) {
-		double w = weight * (g[a] = gradient[free_at[a]]);
-
-		out->slope[a] += w * e;
-		for (size_t b = 0; b <= a; b++)
-			out->curve[a][b] += w * g[b];
-	}
+	for (size_t a = 0; a < q->n_free; a++)
+		w[a] = weight * (g[a] = gradient[q->free_at[a]]);
+	q->e[q->n++] = e;
+	if (q->n == TOGETHER)
+		sum_equations(q, out);
 }
 
 static void sum_up(const struct problem *pr, const struct solution *s, const size_t *free_at, size_t n_free,
 		   struct normal *out)
 {
 	struct costs c = calibrate_costs(pr, s);
+	struct equations q;
 	double all[MAX_U], of_share[MAX_U];
 
+	q.free_at = free_at;
+	q.n_free = n_free;
+	q.n = 0;
 	out->rss = pr->within;
 	memset(out->slope, 0, n_free * sizeof *out->slope);
 	for (size_t a = 0; a < n_free; a++)
@@ -197,10 +228,10 @@ static void sum_up(const struct problem *pr, const struct solution *s, const siz
 		double e = log(t.total) - p->log_t;
 
 		calibrate_gradient(pr, &c, s, r, &t, all);
-		add_equation(all, free_at, n_free, p->weight, e, out);
+		add_equation(&q, all, p->weight, e, out);
 		if (p->busy_weight > 0.0) { /* an error of a share counts as one of a logarithm of a time */
 			e = calibrate_share(pr, &c, s, r, &t, SHARE_CPU, all, of_share) - p->busy;
-			add_equation(of_share, free_at, n_free, p->busy_weight, e, out);
+			add_equation(&q, of_share, p->busy_weight, e, out);
 		}
 		for (unsigned k = 0; k < N_SHARES && pr->uses_phases; k++) {
 			double weight = p->share_weight[k] * pr->share_weight[k];
@@ -208,9 +239,10 @@ static void sum_up(const struct problem *pr, const struct solution *s, const siz
 			if (!(weight > 0.0))
 				continue;
 			e = calibrate_share(pr, &c, s, r, &t, k, all, of_share) - p->share[k];
-			add_equation(of_share, free_at, n_free, weight, e, out);
+			add_equation(&q, of_share, weight, e, out);
 		}
 	}
+	sum_equations(&q, out);
 }
 
 /* The step of a damped Newton search, by Cholesky's decomposition. False: damp it more. */

@@ -1,5 +1,5 @@
 /* Shared by calibrate.c, the model, calibrate_forms.c, which decides what is fitted, calibrate_rows.c, which
- * prepares the rows, and calibrate_descend.c, which fits. */
+ * prepares the rows, calibrate_descend.c, which fits, and calibrate_memo.c, which remembers fits. */
 #ifndef QUEUEING_CALIBRATE_INTERNAL_H
 #define QUEUEING_CALIBRATE_INTERNAL_H
 
@@ -132,6 +132,8 @@ int calibrate_add_phases(struct problem *pr, struct solution *s, struct err *err
 
 /* cores: of the machine; 0: fitted where the data shows them. */
 int calibrate_search(struct problem *pr, double cores, struct solution *out, struct err *err);
+/* The same, with the memo of the parameters (calibrate_memo.c). */
+int calibrate_search_once(struct problem *pr, double cores, struct solution *out, struct err *err);
 /* Standard error of a free coordinate; infinite where the covariance could not tell. */
 double calibrate_se(const struct problem *pr, const struct solution *s, size_t i);
 /* Can waiting be told from computing: by enough runs among more processes than cores, or by the cores that

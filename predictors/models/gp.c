@@ -25,7 +25,7 @@ struct gp {
 	size_t n_features, n_axes;
 	struct axis axis[GP_AXES];
 	struct gp_process process;
-	double *importance; /* NULL after loading */
+	double *importance; /* NULL after loading, and where they are not wanted */
 };
 
 static const struct setting_spec gp_spec[] = {
@@ -245,7 +245,7 @@ static int gp_fit(const struct settings *s, const struct dataset *d, const struc
 		  void **out_self, struct err *err)
 {
 	struct gp *g = mem_calloc(1, sizeof *g);
-	struct calibrate_params how = { .stop = ctx->stop };
+	struct calibrate_params how = { .stop = ctx->stop, .memo = ctx->memo };
 	int rc;
 
 	if (!g)
@@ -254,7 +254,7 @@ static int gp_fit(const struct settings *s, const struct dataset *d, const struc
 	rc = queue_model_fit(gp_ops.title, s, d, QUEUE_CALIBRATED, &how, &g->queue, err);
 	if (!rc)
 		rc = fit_process(g, d, ctx, err);
-	if (!rc)
+	if (!rc && !ctx->no_importances)
 		rc = queue_importances(gp_predict, g, d, &g->importance, err);
 	if (rc)
 		gp_destroy(g);

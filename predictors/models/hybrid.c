@@ -21,7 +21,7 @@ struct hybrid {
 	size_t n_features;
 	struct ranges ranges;
 	double *oob; /* per row; NULL unless asked for */
-	double *importance; /* NULL after loading */
+	double *importance; /* NULL after loading, and where they are not wanted */
 };
 
 static const struct setting_spec hybrid_spec[] = {
@@ -161,7 +161,7 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 {
 	struct hybrid *h = mem_calloc(1, sizeof *h);
 	double *leverage = mem_array(d->n_rows, sizeof *leverage);
-	struct calibrate_params how = { .leverage = leverage, .stop = ctx->stop };
+	struct calibrate_params how = { .leverage = leverage, .stop = ctx->stop, .memo = ctx->memo };
 	int rc;
 
 	if (!h || !leverage) {
@@ -174,7 +174,7 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 			     &h->queue, err);
 	if (!rc)
 		rc = fit_forest(h, s, d, ctx, leverage, err);
-	if (!rc)
+	if (!rc && !ctx->no_importances)
 		rc = queue_importances(hybrid_predict, h, d, &h->importance, err);
 	free(leverage);
 	if (rc)

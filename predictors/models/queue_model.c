@@ -257,7 +257,8 @@ int queue_model_fit(const char *title, const struct settings *s, const struct da
 					      .n_categories = m.map.n_categories,
 					      .cores = settings_get(s, "cores"),
 					      .leverage = how->leverage,
-					      .stop = how->stop };
+					      .stop = how->stop,
+					      .memo = how->memo };
 
 		rc = calibrate_fit(&p, &m.c, err);
 		if (!rc && kind == QUEUE_CLOSED)

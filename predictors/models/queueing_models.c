@@ -14,7 +14,7 @@
 
 struct queueing {
 	struct queue_model m;
-	double *importance; /* NULL after loading */
+	double *importance; /* NULL after loading, and where they are not wanted */
 	size_t n_features;
 };
 
@@ -52,8 +52,8 @@ static int queueing_fit(const struct settings *s, const struct dataset *d, const
 		return err_nomem(err, "a queueing model");
 	q->n_features = d->n_features;
 	rc = queue_model_fit(queueing_ops.title, s, d, QUEUE_CALIBRATED,
-			     &(struct calibrate_params){ .stop = ctx->stop }, &q->m, err);
-	if (!rc)
+			     &(struct calibrate_params){ .stop = ctx->stop, .memo = ctx->memo }, &q->m, err);
+	if (!rc && !ctx->no_importances)
 		rc = queue_importances(queueing_predict, q, d, &q->importance, err);
 	if (rc)
 		queueing_destroy(q);

@@ -70,7 +70,7 @@ struct queue_model {
 	struct paper paper;      /* of QUEUE_PAPER */
 	struct cycle cycle;      /* of QUEUE_CLOSED */
 };
-/* `how`: its leverage and stop count; the rest follows from the data and the settings. */
+/* `how`: its leverage, stop and memo count; the rest follows from the data and the settings. */
 int queue_model_fit(const char *title, const struct settings *s, const struct dataset *d,
                     enum queue_kind kind, const struct calibrate_params *how, struct queue_model *out,
                     struct err *err);

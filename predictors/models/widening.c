@@ -186,6 +186,7 @@ int widening_estimate(const struct grid_point *model, const struct dataset *d, c
 	if (rc)
 		goto out;
 	all.ctx.want_oob = false;
+	all.ctx.no_importances = true;
 	all.d = part;
 	all.end = mem_calloc(2 * d->n_features, sizeof *all.end);
 	level = mem_array(part->n_rows, sizeof *level);

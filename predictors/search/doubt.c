@@ -37,6 +37,7 @@ static int judge_fit(struct judge *j, const char *model, const struct dataset *d
 	int rc;
 
 	own.want_oob = oob;
+	own.no_importances = true;
 	settings_init(&s, ops->spec);
 	rc = settings_parse(&s, JUDGE, err);
 	return rc ? rc : predictor_fit(ops, &s, d, &own, &j->m, err);

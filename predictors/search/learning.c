@@ -125,6 +125,7 @@ static int score_size(const struct work *w, const uint32_t *place, const uint8_t
 	int rc;
 
 	ctx.want_oob = false;
+	ctx.no_importances = true;
 	ctx.pool = NULL; /* the repetitions run beside each other */
 	for (size_t i = 0; i < w->d.n_rows; i++)
 		if (!held[w->group[i]] && !w->doubt[i] && place[w->run[i]] < size)

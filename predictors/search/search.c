@@ -286,6 +286,7 @@ static int run_single(struct search *s, size_t point, size_t fold, const struct 
 	if (!predicted)
 		return err_nomem(err, "%zu predictions", test->n_rows);
 	ctx.want_oob = false;
+	ctx.no_importances = true;
 	status = predictor_fit(g->ops, &g->settings, train, &ctx, &model, err);
 	if (!status) {
 		predictor_predict(&model, test->x, test->n_rows, predicted);

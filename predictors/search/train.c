@@ -12,6 +12,7 @@
 #include "common/stats.h"
 #include "predictors/data/groups.h"
 #include "predictors/search/doubt.h"
+#include "queueing/calibrate.h"
 
 #define LITTLE_R2 0.3 /* below this the training warns */
 #define MAX_OFFERED 64 /* values of the decision that a what-if tries */
@@ -545,7 +546,8 @@ static void training_release(struct training *tr)
 int train_model(const struct train_params *p, struct model **out, struct train_report *report,
 		struct err *err)
 {
-	struct training tr = { .p = p, .report = report, .model = mem_calloc(1, sizeof *tr.model) };
+	struct train_params with_memo = *p;
+	struct training tr = { .p = &with_memo, .report = report, .model = mem_calloc(1, sizeof *tr.model) };
 	const struct table *t = p->table;
 	bool any_accuracy = false;
 	int status;
@@ -557,7 +559,9 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 		model_free(tr.model);
 		return err_fail(err, ERR_NODATA, "%s: no row to learn from", p->data_name);
 	}
-	status = begin_training(&tr, err);
+	status = calibrate_memo_new(&with_memo.ctx.memo, err);
+	if (!status)
+		status = begin_training(&tr, err);
 	if (!status)
 		status = train_target(&tr, t->time, p->grid, true, &tr.model->time, err);
 	for (size_t i = 0; t->accuracy && i < t->n_rows; i++)
@@ -567,6 +571,7 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 	if (!status)
 		status = forget_other(&tr, err);
 	training_release(&tr);
+	calibrate_memo_free(with_memo.ctx.memo);
 	if (status) {
 		model_free(tr.model);
 		train_report_release(report);

@@ -117,6 +117,7 @@ static void cross_fit_fold(void *ctx, size_t fold, size_t worker)
 
 	(void)worker;
 	fit.want_oob = false;
+	fit.no_importances = true;
 	if (!status)
 		status = learn_rows(c, rows, &train, err);
 	if (!status)

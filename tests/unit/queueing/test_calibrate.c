@@ -708,6 +708,38 @@ TEST(test_same_rows_same_model)
 	assert_memory_equal(a.factor_log, b.factor_log, sizeof a.factor_log);
 }
 
+/* A search asks for the stop flag before each descent, so a fit that succeeds with the flag set was
+ * remembered. Whatever differs in the rows is another fit. */
+TEST(test_the_same_rows_are_fitted_once_with_a_memo)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS], h[2][ROWS];
+	size_t n = two_cores(&truth, 96, 0.02, 14, job, time_s);
+	atomic_bool stop = false;
+	struct calibrate_params p = {
+		.job = job, .n = n, .time_s = time_s, .n_categories = 1, .stop = &stop, .leverage = h[0]
+	};
+	struct calibrated first, again;
+
+	assert_int_equal(calibrate_memo_new(&p.memo, NULL), 0);
+	assert_int_equal(calibrate_fit(&p, &first, NULL), 0);
+	stop = true;
+	p.leverage = h[1];
+	assert_int_equal(calibrate_fit(&p, &again, NULL), 0);
+	assert_memory_equal(&first, &again, sizeof first);
+	assert_memory_equal(h[0], h[1], n * sizeof h[0][0]);
+	p.cores = 2.0;
+	assert_int_equal(calibrate_fit(&p, &again, NULL), -ERR_STOPPED);
+	p.cores = 0.0;
+	time_s[n - 1] *= 1.0 + 1e-15;
+	assert_int_equal(calibrate_fit(&p, &again, NULL), -ERR_STOPPED);
+	time_s[n - 1] = NAN; /* a row less */
+	assert_int_equal(calibrate_fit(&p, &again, NULL), -ERR_STOPPED);
+	calibrate_memo_free(p.memo);
+	p.memo = NULL;
+	assert_int_equal(calibrate_fit(&p, &again, NULL), -ERR_STOPPED);
+}
+
 TEST(test_leverages_add_up_to_the_parameters)
 {
 	static struct calibrate_job job[ROWS];
