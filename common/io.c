@@ -106,19 +106,28 @@ static int io_rename(const char *from, const char *to)
 	return must_fail() ? -1 : rename(from, to);
 }
 
+enum err_code io_code_of(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ENOTDIR: return ERR_NOTFOUND;
+	case EACCES:
+	case EPERM:
+	case EROFS: return ERR_PERM;
+	case ENOMEM:
+	case EMFILE:
+	case ENFILE: return ERR_NOMEM;
+	default: return ERR_IO;
+	}
+}
+
 /* The error of a system call that just failed. */
 static int io_error(const char *what, const char *path, struct err *err)
 {
 	int error = errno;
-	enum err_code code = ERR_IO;
 
-	if (error == ENOENT || error == ENOTDIR)
-		code = ERR_NOTFOUND;
-	else if (error == EACCES || error == EPERM || error == EROFS)
-		code = ERR_PERM;
-	else if (error == ENOMEM || error == EMFILE || error == ENFILE)
-		code = ERR_NOMEM;
-	return err_fail(err, code, "cannot %s %s: %s", what, text_tail(path, IO_PATH_SHOWN), strerror(error));
+	return err_fail(err, io_code_of(error), "cannot %s %s: %s", what, text_tail(path, IO_PATH_SHOWN),
+			strerror(error));
 }
 
 /* ---- reading ---- */

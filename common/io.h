@@ -19,6 +19,8 @@ int io_read_file(const char *path, size_t max, char **out, size_t *out_len, stru
  * failed at the very end it is the new one, and the error says so. */
 int io_write_file(const char *path, const void *bytes, size_t len, struct err *err);
 
+enum err_code io_code_of(int error); /* for an error number of the system */
+
 /* Tests only: the k-th open, read, write, fsync or rename from now on fails with `error` (k or
  * `error` 0: none). */
 void io_fail_at(unsigned long k, int error);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/io.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 
@@ -25,11 +26,8 @@ static const char *shown(const char *path)
 static int system_error(const char *what, const char *path, struct err *err)
 {
 	int error = errno;
-	enum err_code code = error == ENOENT || error == ENOTDIR ? ERR_NOTFOUND
-			     : error == EACCES || error == EPERM ? ERR_PERM
-								 : ERR_IO;
 
-	return err_fail(err, code, "cannot %s %s: %s", what, shown(path), strerror(error));
+	return err_fail(err, io_code_of(error), "cannot %s %s: %s", what, shown(path), strerror(error));
 }
 
 /* Reads until n bytes are there; fewer at the end of the file. */

@@ -25,6 +25,11 @@ void affine_predict(const void *self, const double *x, size_t n_rows, double *ou
 void affine_describe(const void *self, const struct dataset *names, struct json_writer *w);
 int affine_save(const void *self, struct writer *w, struct err *err);
 int affine_load(struct reader *r, size_t n_features, void **out_self, struct err *err);
+#define INTERCEPT_SETTING                                                                                    \
+	{                                                                                                    \
+		.name = "fit_intercept", .otherwise = 1, .max = 1, .words = models_no_yes,                   \
+		.help = "fit an intercept"                                                                   \
+	}
 #define AFFINE_OPS                                                                                           \
 	.predict = affine_predict, .describe = affine_describe, .save = affine_save, .load = affine_load,    \
 	.destroy = free

@@ -226,11 +226,7 @@ static const struct setting_spec nnls_spec[] = {
 	  .otherwise = 0.001,
 	  .max = 1e300,
 	  .help = "weight of the lasso's penalty; 0: none" },
-	{ .name = "fit_intercept",
-	  .otherwise = 1,
-	  .max = 1,
-	  .words = models_no_yes,
-	  .help = "fit an intercept" },
+	INTERCEPT_SETTING,
 	{ .name = NULL },
 };
 

@@ -209,11 +209,7 @@ static const struct setting_spec stepwise_spec[] = {
 	  .max = 1e6,
 	  .integer = true,
 	  .help = "turns at most" },
-	{ .name = "fit_intercept",
-	  .otherwise = 1,
-	  .max = 1,
-	  .words = models_no_yes,
-	  .help = "fit an intercept" },
+	INTERCEPT_SETTING,
 	{ .name = NULL },
 };
 

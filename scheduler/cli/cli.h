@@ -158,6 +158,8 @@ void cli_json_score(struct json_writer *w, const char *key, const struct score *
 void cli_json_summary(struct json_writer *w, const struct score_summary *s);
 /* Writes a model of a bundle as "name", "settings" and "scores"; null if there is none. */
 void cli_json_target(struct json_writer *w, const char *key, const struct model_target *t);
+/* Its beginning, name and settings; the caller closes the object. False: there is no model, which is null. */
+bool cli_json_target_open(struct json_writer *w, const char *key, const struct model_target *t);
 
 double cli_json_number(const struct json *object, const char *key); /* of a member; NaN: there is none */
 /* Copies a value; copies the members of an object, except those of the NULL-terminated list. */

@@ -117,13 +117,11 @@ int sched_set_cluster(struct sched *s, int64_t now_ns, uint32_t slots, const str
 
 int sched_set_idle(struct sched *s, int64_t now_ns, uint64_t id, bool idle, struct err *err)
 {
-	uint32_t place;
-	struct live *j = live_find(s, id, &place);
+	struct live *j;
+	int rc = live_find_running(s, id, &j, err);
 
-	if (!j)
-		return sched_not_found(id, err);
-	if (!j->running)
-		return err_fail(err, ERR_ARG, "the turn of job %llu has not come", (unsigned long long)id);
+	if (rc)
+		return rc;
 	if (j->idle == idle)
 		return 0;
 	now_ns = live_clock(s, now_ns);

@@ -200,6 +200,7 @@ int sched_soonest(const struct decision *d, unsigned reasons, bool bounds);
 
 /* ---- sched_live.c ---- */
 struct live *live_find(struct sched *s, uint64_t id, uint32_t *out_place); /* NULL: no such job */
+int live_find_running(struct sched *s, uint64_t id, struct live **out, struct err *err);
 uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submitted_ns); /* there is room */
 void live_forget(struct sched *s, uint32_t place); /* neither queued nor running any more */
 int64_t live_deadline_ns(int64_t submitted_ns, double slo_s); /* SCHED_NEVER: none */

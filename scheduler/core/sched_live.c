@@ -22,6 +22,19 @@ struct live *live_find(struct sched *s, uint64_t id, uint32_t *out_place)
 	return place == JOB_INDEX_NONE ? NULL : &s->live[place];
 }
 
+int live_find_running(struct sched *s, uint64_t id, struct live **out, struct err *err)
+{
+	uint32_t place;
+	struct live *j = live_find(s, id, &place);
+
+	if (!j)
+		return sched_not_found(id, err);
+	if (!j->running)
+		return err_fail(err, ERR_ARG, "the turn of job %llu has not come", (unsigned long long)id);
+	*out = j;
+	return 0;
+}
+
 int64_t live_deadline_ns(int64_t submitted_ns, double slo_s)
 {
 	/* up, and one more: a job that just fits is not to fail by the rounding of its deadline */

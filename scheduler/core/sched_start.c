@@ -466,13 +466,11 @@ int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decisio
 
 int sched_owner_started(struct sched *s, int64_t now_ns, uint64_t id, struct err *err)
 {
-	uint32_t place;
-	struct live *j = live_find(s, id, &place);
+	struct live *j;
+	int rc = live_find_running(s, id, &j, err);
 
-	if (!j)
-		return sched_not_found(id, err);
-	if (!j->running)
-		return err_fail(err, ERR_ARG, "the turn of job %llu has not come", (unsigned long long)id);
+	if (rc)
+		return rc;
 	live_clock(s, now_ns);
 	j->unstarted = false;
 	live_changed(s); /* another job of his may start */

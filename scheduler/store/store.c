@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/io.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/text/text.h"
@@ -66,10 +67,7 @@ static int lock_folder(const char *dir, int *out_fd, int *out_folder_fd, struct 
 				text_tail(dir, PATH_SHOWN));
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return err_fail(err,
-				errno == ENOENT || errno == ENOTDIR                   ? ERR_NOTFOUND
-				: errno == EACCES || errno == EROFS || errno == ELOOP ? ERR_PERM
-										      : ERR_IO,
+		return err_fail(err, errno == ELOOP ? ERR_PERM : io_code_of(errno),
 				"cannot open the lock of the state folder, %s: %s",
 				text_tail(path, PATH_SHOWN), strerror(errno));
 	folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

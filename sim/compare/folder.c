@@ -15,13 +15,10 @@
 
 int folder_error(const char *what, const char *path, struct err *err)
 {
-	enum err_code code = ERR_IO;
+	int error = errno;
 
-	if (errno == ENOENT || errno == ENOTDIR)
-		code = ERR_NOTFOUND;
-	else if (errno == EACCES || errno == EPERM || errno == EROFS)
-		code = ERR_PERM;
-	return err_fail(err, code, "cannot %s %s: %s", what, text_tail(path, 300), strerror(errno));
+	return err_fail(err, io_code_of(error), "cannot %s %s: %s", what, text_tail(path, 300),
+			strerror(error));
 }
 
 char *folder_path(const char *dir, const char *name, struct err *err)

@@ -162,6 +162,25 @@ void fixture_train(struct fixture *y)
 	fixture_configure(y, "", "");
 }
 
+void fixture_learn(struct fixture *y, const struct strbuf *rows)
+{
+	struct strbuf all = { 0 };
+	struct err err = { 0 };
+	char table[sizeof y->dir + 16];
+	const char *train[] = { program("postrider"), "train", table,    "--model", "hybrid", "--set",
+				"trees=20",           "-o",    y->model, "-q",      NULL };
+
+	snprintf(table, sizeof table, "%s/own.csv", y->dir);
+	snprintf(y->model, sizeof y->model, "%s/own.model", y->dir);
+	strbuf_puts(&all, "network,cpus,njobs,batch,epochs,samples,time_s,accuracy\n");
+	strbuf_puts(&all, strbuf_text(rows));
+	if (io_write_file(table, all.text, all.len, &err))
+		die("%s", err.text);
+	strbuf_release(&all);
+	if (run_program(train, NULL))
+		die("no model: could not train on %s", table);
+}
+
 /* Jobs of other users write there too. */
 static void make_runs(const struct fixture *y)
 {

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "common/json/json.h"
+#include "common/strbuf.h"
 #include "tests/support/support.h"
 
 #define PATIENCE_S 30.0 /* for a loaded machine under a sanitizer; what passes does not wait */
@@ -39,6 +40,9 @@ struct fixture {
 };
 
 void fixture_open(struct fixture *y); /* a fresh folder and the configuration "" */
+/* Trains a hybrid on rows "network,cpus,njobs,batch,epochs,samples,time_s,accuracy"; it is the fixture's
+ * model then. */
+void fixture_learn(struct fixture *y, const struct strbuf *rows);
 void fixture_train(struct fixture *y); /* a model of an example table; before fixture_configure() */
 /* `settings`: members of the configuration, each with a comma behind it; `types`: further job types, each
  * with a comma before it. The types there always are:

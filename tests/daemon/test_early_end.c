@@ -29,25 +29,15 @@ static struct talk *t;
 static void make_model(void)
 {
 	struct strbuf b = { 0 };
-	struct err err = { 0 };
-	char table[160];
-	const char *train[] = { program("postrider"), "train", table,         "--model", "hybrid", "--set",
-				"trees=20",           "-o",    fixture.model, "-q",      NULL };
 
-	snprintf(table, sizeof table, "%s/runs.csv", fixture.dir);
-	snprintf(fixture.model, sizeof fixture.model, "%s/epochs.model", fixture.dir);
-	strbuf_puts(&b, "network,cpus,njobs,batch,epochs,samples,time_s,accuracy\n");
 	for (int i = 0; i < 120; i++) {
 		int epochs = 1 + i % 20;
 
 		strbuf_printf(&b, "lenet5,1,1,64,%d,12000,%.4f,%.4f\n", epochs,
 			      0.4 * epochs * (0.8 + 0.1 * (i / 20 * 7 % 5)), 0.95 - 0.3 / epochs);
 	}
-	if (io_write_file(table, b.text, b.len, &err))
-		die("%s", err.text);
+	fixture_learn(&fixture, &b);
 	strbuf_release(&b);
-	if (run_program(train, NULL) != 0)
-		die("no model");
 }
 
 static int set_up(void **state)

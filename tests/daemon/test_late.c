@@ -23,23 +23,13 @@ static struct talk *t;
 static void make_model(void)
 {
 	struct strbuf b = { 0 };
-	struct err err = { 0 };
-	char table[160];
-	const char *train[] = { program("postrider"), "train", table,         "--model", "hybrid", "--set",
-				"trees=20",           "-o",    fixture.model, "-q",      NULL };
 
-	snprintf(table, sizeof table, "%s/runs.csv", fixture.dir);
-	snprintf(fixture.model, sizeof fixture.model, "%s/half-a-second.model", fixture.dir);
-	strbuf_puts(&b, "network,cpus,njobs,batch,epochs,samples,time_s,accuracy\n");
 	for (int i = 0; i < 96; i++)
 		strbuf_printf(&b, "%s,1,%d,%d,2,12000,%.4f,%.3f\n", i % 2 ? "lenet5" : "simplenet",
 			      1 + i / 2 % 2, 64 << (i / 4 % 4), 0.5 + 0.01 * (i % 7),
 			      0.9 - 0.05 * (i / 4 % 4));
-	if (io_write_file(table, b.text, b.len, &err))
-		die("%s", err.text);
+	fixture_learn(&fixture, &b);
 	strbuf_release(&b);
-	if (run_program(train, NULL) != 0)
-		die("no model");
 }
 
 static int set_up(void **state)

@@ -180,17 +180,24 @@ void cli_json_summary(struct json_writer *w, const struct score_summary *s)
 	cli_json_score(w, "spread", s->n_folds ? &s->sd : cli_score(s));
 }
 
-void cli_json_target(struct json_writer *w, const char *key, const struct model_target *t)
+bool cli_json_target_open(struct json_writer *w, const char *key, const struct model_target *t)
 {
 	json_put_key(w, key);
 	if (!t->predictor.ops) {
 		json_put_null(w);
-		return;
+		return false;
 	}
 	json_open(w, '{');
 	json_kv_string(w, "name", t->predictor.ops->name);
 	json_put_key(w, "settings");
 	settings_to_json(&t->predictor.settings, w);
+	return true;
+}
+
+void cli_json_target(struct json_writer *w, const char *key, const struct model_target *t)
+{
+	if (!cli_json_target_open(w, key, t))
+		return;
 	cli_json_score(w, "scores", cli_score(&t->score));
 	json_close(w, '}');
 }

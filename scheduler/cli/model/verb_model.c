@@ -52,15 +52,8 @@ static void json_by_feature(struct json_writer *w, const char *key, const struct
 static void json_target(struct json_writer *w, const char *key, const struct model *m,
 			const struct model_target *t)
 {
-	json_put_key(w, key);
-	if (!t->predictor.ops) {
-		json_put_null(w);
+	if (!cli_json_target_open(w, key, t))
 		return;
-	}
-	json_open(w, '{');
-	json_kv_string(w, "name", t->predictor.ops->name);
-	json_put_key(w, "settings");
-	settings_to_json(&t->predictor.settings, w);
 	json_kv_int(w, "rows", (long long)t->n_rows);
 	cli_json_summary(w, &t->score);
 	json_kv_int(w, "folds", (long long)t->score.n_folds);

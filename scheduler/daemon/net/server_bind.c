@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "common/io.h"
 #include "common/text/text.h"
 #include "scheduler/daemon/net/server_internal.h"
 
@@ -20,13 +21,8 @@
 static int system_error(const char *what, const char *path, struct err *err)
 {
 	int error = errno;
-	enum err_code code = ERR_IO;
 
-	if (error == ENOENT || error == ENOTDIR)
-		code = ERR_NOTFOUND;
-	else if (error == EACCES || error == EPERM || error == EROFS)
-		code = ERR_PERM;
-	return err_fail(err, code, "cannot %s %s: %s", what, path, strerror(error));
+	return err_fail(err, io_code_of(error), "cannot %s %s: %s", what, path, strerror(error));
 }
 
 static int fill_address(const char *path, struct sockaddr_un *out, struct err *err)

@@ -1,6 +1,8 @@
 /* Opens a trace and a world, trains models, and replays. */
 #include "tests/unit/sim/replay_bed.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/test.h"
@@ -78,4 +80,51 @@ struct replay_result replay_bed_run(const struct replay_bed *b, size_t policy, u
 	if (replay_run(&p, &r, &err))
 		fail_msg("%s: %s", b->policy[policy].name, err.text);
 	return r;
+}
+
+struct moment {
+	int64_t at_ns;
+	long cpus; /* below 0: an end */
+	uint32_t node;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct moment *x = a, *y = b;
+
+	if (x->at_ns != y->at_ns)
+		return x->at_ns < y->at_ns ? -1 : 1;
+	return (x->cpus > y->cpus) - (x->cpus < y->cpus); /* ends first */
+}
+
+size_t replay_bed_check_slots(const struct replay_bed *b, const struct replay_result *r, uint32_t nodes)
+{
+	long slots = world_cluster(b->world)->slots;
+	struct moment *m = calloc(2 * r->n, sizeof *m);
+	long *used = calloc(nodes, sizeof *used);
+	bool *had = calloc(nodes, sizeof *had);
+	size_t n = 0, with = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct outcome *o = &r->outcome[i];
+		long cpus = b->trace->kind[b->trace->job[i].kind].cpus;
+
+		if (o->state == OUTCOME_REJECTED || o->state == OUTCOME_REFUSED || isnan(o->batch))
+			continue;
+		assert_in_range(o->node, 0, nodes - 1);
+		m[n++] = (struct moment){ o->start_ns, cpus, o->node };
+		m[n++] = (struct moment){ o->end_ns, -cpus, o->node };
+		had[o->node] = true;
+	}
+	qsort(m, n, sizeof *m, by_time);
+	for (size_t i = 0; i < n; i++) {
+		used[m[i].node] += m[i].cpus;
+		assert_in_range(used[m[i].node], 0, slots);
+	}
+	for (uint32_t i = 0; i < nodes; i++)
+		with += had[i];
+	free(m);
+	free(used);
+	free(had);
+	return with;
 }

@@ -23,6 +23,8 @@ void replay_bed_open(struct replay_bed *b, const char *trace, const char *world,
 void replay_bed_beside(struct replay_bed *b, const char *trace, const char *world, const char *cluster,
                        const struct replay_bed *other);
 void replay_bed_close(struct replay_bed *b);
+/* No node has more processes than slots at any moment. Returns how many nodes had a job. */
+size_t replay_bed_check_slots(const struct replay_bed *b, const struct replay_result *r, uint32_t nodes);
 struct replay_result replay_bed_run(const struct replay_bed *b, size_t policy, uint64_t seed);
 
 #endif

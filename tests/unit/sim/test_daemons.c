@@ -49,44 +49,6 @@ static struct replay_result run(const struct replay_bed *b, size_t policy, uint3
 	return r;
 }
 
-struct moment {
-	int64_t at_ns;
-	long cpus; /* below 0: an end */
-	uint32_t node;
-};
-
-static int by_time(const void *a, const void *b)
-{
-	const struct moment *x = a, *y = b;
-
-	if (x->at_ns != y->at_ns)
-		return x->at_ns < y->at_ns ? -1 : 1;
-	return (x->cpus > y->cpus) - (x->cpus < y->cpus); /* ends first */
-}
-
-static void check_slots(const struct replay_bed *b, const struct replay_result *r)
-{
-	struct moment *m = calloc(2 * r->n, sizeof *m);
-	long used[NODES] = { 0 };
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->n; i++) {
-		const struct outcome *o = &r->outcome[i];
-		long cpus = b->trace->kind[b->trace->job[i].kind].cpus;
-
-		if (o->state == OUTCOME_REJECTED || isnan(o->batch))
-			continue;
-		m[n++] = (struct moment){ o->start_ns, cpus, o->node };
-		m[n++] = (struct moment){ o->end_ns, -cpus, o->node };
-	}
-	qsort(m, n, sizeof *m, by_time);
-	for (size_t i = 0; i < n; i++) {
-		used[m[i].node] += m[i].cpus;
-		assert_in_range(used[m[i].node], 0, world_cluster(b->world)->slots);
-	}
-	free(m);
-}
-
 TEST(test_no_slot_is_handed_out_twice)
 {
 	static const enum daemons_share share[] = { DAEMONS_PARTS, DAEMONS_ASKED, DAEMONS_SHARED };
@@ -96,7 +58,7 @@ TEST(test_no_slot_is_handed_out_twice)
 	for (size_t p = 0; p < 2; p++) {
 		for (int i = 0; i < 3; i++) {
 			r = run(&bed, p, DAEMONS, share[i]);
-			check_slots(&bed, &r);
+			replay_bed_check_slots(&bed, &r, NODES);
 			replay_result_release(&r);
 		}
 	}
@@ -104,7 +66,7 @@ TEST(test_no_slot_is_handed_out_twice)
 	replay_bed_beside(&one, "gen:poisson,jobs=200,rate=1,cpus=1|2,slo=lognormal:4:0.6", "fluid",
 			  "cores=2,slots=4", &bed);
 	r = run(&one, 0, 3, DAEMONS_SHARED);
-	check_slots(&one, &r);
+	replay_bed_check_slots(&one, &r, 1);
 	replay_result_release(&r);
 	replay_bed_close(&one);
 }

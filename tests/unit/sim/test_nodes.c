@@ -32,11 +32,6 @@ static int close_bed(void **state)
 
 TEST_GROUP(open_bed, close_bed);
 
-static bool ran(const struct outcome *o)
-{
-	return o->state != OUTCOME_REJECTED && o->state != OUTCOME_REFUSED;
-}
-
 static bool same(double a, double b)
 {
 	return a == b || (isnan(a) && isnan(b));
@@ -82,53 +77,6 @@ TEST(test_one_node_is_the_machine_that_all_share)
 
 /* ---- capacity ---- */
 
-struct moment {
-	int64_t at_ns;
-	long cpus; /* below 0: an end */
-	uint32_t node;
-};
-
-static int by_time(const void *a, const void *b)
-{
-	const struct moment *x = a, *y = b;
-
-	if (x->at_ns != y->at_ns)
-		return x->at_ns < y->at_ns ? -1 : 1;
-	return (x->cpus > y->cpus) - (x->cpus < y->cpus); /* ends first */
-}
-
-/* Returns how many nodes had a job. */
-static size_t check_capacity(const struct replay_bed *b, const struct replay_result *r, uint32_t nodes)
-{
-	struct moment *m = calloc(2 * r->n, sizeof *m);
-	long *used = calloc(nodes, sizeof *used);
-	bool *had = calloc(nodes, sizeof *had);
-	size_t n = 0, with = 0;
-
-	for (size_t i = 0; i < r->n; i++) {
-		const struct outcome *o = &r->outcome[i];
-		long cpus = b->trace->kind[b->trace->job[i].kind].cpus;
-
-		if (!ran(o) || isnan(o->batch))
-			continue;
-		assert_in_range(o->node, 0, nodes - 1);
-		m[n++] = (struct moment){ o->start_ns, cpus, o->node };
-		m[n++] = (struct moment){ o->end_ns, -cpus, o->node };
-		had[o->node] = true;
-	}
-	qsort(m, n, sizeof *m, by_time);
-	for (size_t i = 0; i < n; i++) {
-		used[m[i].node] += m[i].cpus;
-		assert_in_range(used[m[i].node], 0, world_cluster(b->world)->slots);
-	}
-	for (uint32_t i = 0; i < nodes; i++)
-		with += had[i];
-	free(m);
-	free(used);
-	free(had);
-	return with;
-}
-
 /* Under all policies that place jobs, jobs by chance (which are stopped) among them. */
 TEST(test_no_node_has_more_jobs_than_slots)
 {
@@ -137,7 +85,7 @@ TEST(test_no_node_has_more_jobs_than_slots)
 	for (size_t p = 0; p < bed.n_policies; p++) {
 		struct replay_result r = replay_bed_run(&bed, p, 2);
 
-		assert_int_equal(check_capacity(&bed, &r, 4), 4);
+		assert_int_equal(replay_bed_check_slots(&bed, &r, 4), 4);
 		for (size_t i = 0; p <= CHANCE && i < r.n; i++) {
 			promised += r.outcome[i].promised;
 			kept += r.outcome[i].promised && r.outcome[i].state == OUTCOME_MET;
