@@ -293,6 +293,10 @@ if [ -x "$BIN/postrider-train" ]; then
 		--epochs {epochs} --samples {samples} --seed {seed} --json
 	that "the reference job: time and accuracy of each run" test \
 		"$(awk -F, 'NR > 1 && $7 > 0 && $8 > 0 && $8 <= 1' "$dir/real.csv" | wc -l | tr -d ' ')" = 2
+	that "the reference job: its phases are within its time" test "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+		$at["compute_s"] > 0 && $at["fetch_s"] + $at["compute_s"] + $at["sync_s"] < $at["time_s"]' "$dir/real.csv" | wc -l | tr -d ' ')" = 2
+	expect 0 "train reads phases" train "$dir/real.csv" -n --model queueing
+	that "phases are known columns" sh -c '! grep -q ignored "$1"' sh "$dir/err"
 else
 	skipped "the reference job is profiled" "build/postrider-train was not built"
 fi
