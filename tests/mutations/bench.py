@@ -21,6 +21,10 @@ from lists import ROOT, fail
 CPU_LIMIT, CPU_LEAST_S = 8, 10
 IDLE_S, LONGEST_S = 60, 1800
 
+# options of nm
+DEFINED = "--defined-only"
+PUBLIC = (DEFINED, "-g")
+
 
 class Run:
     """How a test program ended. `case`: the first case that failed, if one did. `waited`: it was ended because it did
@@ -111,7 +115,7 @@ def run_program(program, folder, copy, cpu_s=None, case=None):
 
 
 def symbols(path, *options):
-    listed = subprocess.run(["nm", "-P", "--defined-only", *options, path], capture_output=True, text=True, check=True)
+    listed = subprocess.run(["nm", "-P", *options, path], capture_output=True, text=True, check=True)
     return {line.split()[0] for line in listed.stdout.splitlines()}
 
 
@@ -175,9 +179,9 @@ class Bench:
 
     def symbols_of(self, path, *options):
         with self.lock:
-            if path not in self.known_symbols:
-                self.known_symbols[path] = symbols(os.path.join(self.copy, path), *options)
-            return self.known_symbols[path]
+            if (path, options) not in self.known_symbols:
+                self.known_symbols[path, options] = symbols(os.path.join(self.copy, path), *options)
+            return self.known_symbols[path, options]
 
     def contains(self, program, path):
         """The objects of a program that are made of this file. Of an archive a program has the objects that it needs: what
@@ -185,7 +189,12 @@ class Bench:
         words = self.link[program]
         archived = set().union(*(self.members[w] for w in words if w in self.members))
         return [o for o in self.compile if path in self.depends[o] and
-                (o in words or (o in archived and self.symbols_of(o, "-g") <= self.symbols_of(program)))]
+                (o in words or (o in archived and self.symbols_of(o, *PUBLIC) <= self.symbols_of(program, DEFINED)))]
+
+    def calls(self, program, path):
+        """How many functions of this file the test itself calls."""
+        mine = [o for o in self.compile if path == self.depends[o][0]]
+        return sum(len(self.symbols_of(o, *PUBLIC) & self.symbols_of(program + ".o", "-u")) for o in mine)
 
     def starts_programs(self, program):
         """Does this test start postriderd or the supervisor? Then these are made with the change, too."""

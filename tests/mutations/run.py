@@ -21,7 +21,7 @@ text must occur exactly once in the file. A block without `+` lines deletes its 
 
 A change is killed if a test fails with it, fails with it a second time, and passes without it in between. A change that does
 not compile is an error of the list. Tests without the changed file are not asked. Those that are likely to notice soon come
-first: short ones, those with a name like that of the file, and those that noticed other changes of the file.
+first: short ones, those that call the file or have a name like it, and those that noticed other changes of it.
 
 The copy lies in build/mutations/, so the tree itself is never touched and objects are reused. Two runs at a time need a
 --copy each. It is built with the flags of `make`, so that a compiler cache (CC="ccache gcc") has its objects already.
@@ -74,7 +74,7 @@ class Asked:
             _, cpu_s, wall_s = self.bench.sound[program]
             return 0.2 + max(cpu_s, wall_s / 8)
         source = os.path.join(self.bench.copy, program[len("build/plain/"):] + ".c")
-        return 0.2 + os.path.getsize(source) / 5000
+        return 0.2 + os.path.getsize(source) / 50000
 
     def limit(self, program):
         return max(CPU_LEAST_S, CPU_LIMIT * self.took[program].cpu_s)
@@ -83,6 +83,7 @@ class Asked:
         """Cheap ones and likely ones first: by cost over likelihood."""
         def rank(program):
             likely = 1 + 4 * len(words_of(path) & words_of(program)) + 20 * (words_of(path) == words_of(program))
+            likely += 4 * min(5, self.bench.calls(program, path))
             with self.lock:
                 likely += 20 * self.kills.get((path, program), 0)
             return self.cost(program) / likely
