@@ -251,6 +251,22 @@ TEST(test_restored_promises_stand_by_their_deadlines)
 	drop(&b);
 }
 
+/* A clock that was set back gives a later job an earlier moment. */
+TEST(test_restored_jobs_without_a_promise_wait_in_the_order_of_arrival)
+{
+	struct sched_restored r = { 0 };
+	struct bed b;
+
+	make(&b, "postrider", 2);
+	for (uint64_t id = 1; id <= 3; id++) {
+		r.request = job(&b, id, NAN);
+		r.submitted_ns = (id == 2 ? 10 : 20) * S;
+		assert_int_equal(sched_restore(b.s, &r, NULL), 0);
+	}
+	assert_int_equal(next(&b, 30), 2);
+	drop(&b);
+}
+
 TEST(test_a_restored_promise_is_kept)
 {
 	struct sched_restored r = { .promised = true, .running = true };

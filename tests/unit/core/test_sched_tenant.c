@@ -182,6 +182,20 @@ TEST(test_tenants_may_change_under_live_jobs)
 	drop(&b);
 }
 
+TEST(test_what_was_used_stays_used_when_another_tenant_goes)
+{
+	const struct sched_tenant two[] = { { .weight = 1 }, { .weight = 1 } };
+	struct bed b;
+
+	make_for(&b, 2, two, 2);
+	submit_of(&b, 0, 1, 0, 2, NAN);
+	assert_int_equal(next(&b, 0), 1);
+	sched_remove(b.s, 500 * S, 1, NULL);
+	assert_int_equal(sched_set_tenants(b.s, 500 * S, two, 1, NULL), 0);
+	near(share(&b, 1500, 0).usage_cpu_s, 2000 * (1 - exp(-0.5)) * exp(-1));
+	drop(&b);
+}
+
 /* The job waits for 500 s before it is started out of turn, and runs for 500 s: only that is usage. */
 TEST(test_usage_counts_from_start_to_end)
 {
