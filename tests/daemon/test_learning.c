@@ -22,6 +22,7 @@
 	"\"slots\":2,\"durability\":\"none\",\"learning\":{\"retrain_after\":" after                         \
 	",\"min_observations\":20,\"test_jobs\":30,\"table\":\"%s\"},"
 #define NOISE 0.04
+#define TRAINING_S (8.0 * PATIENCE_S) /* it has the lowest priority; what passes does not wait */
 
 struct job_kind {
 	const char *network;
@@ -224,7 +225,7 @@ static bool reloads(void)
  * on. */
 static void await_training(void)
 {
-	double until = now_s() + 8.0 * PATIENCE_S; /* it has the lowest priority */
+	double until = now_s() + TRAINING_S;
 
 	while (training() || !reloads()) {
 		if (now_s() > until)
@@ -348,7 +349,7 @@ TEST_WITH(test_training_on_nothing_says_what_is_missing, open_plain, close_one)
 TEST_WITH(test_training_begins_by_itself_and_those_who_watch_are_told, open_eager, close_one)
 {
 	struct talk *w = talk_open(&fixture);
-	double until = now_s() + 2.0 * PATIENCE_S;
+	double until = now_s() + TRAINING_S;
 	bool told = false;
 
 	json_free(talk_ask(w, "{\"op\":\"watch\"}"));
