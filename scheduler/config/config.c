@@ -20,7 +20,7 @@
 #define MAX_CORES 65536
 #define CLUSTER_SLOTS 4096 /* the most of a cluster that is used, unless the file says it */
 #define MAX_SECONDS 1e7
-#define MAX_TEST_JOBS 100000 /* PAIRED_MAX of core/paired.h */
+#define MAX_TEST_JOBS 100000 /* PAIRED_MAX of core/learn/paired.h */
 #define PER_UID_DEFAULT 10000
 
 static const char *const durability_name[] = { "always", "interval", "none", NULL };

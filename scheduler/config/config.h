@@ -62,7 +62,7 @@ struct config_learning {
 	size_t keep_versions;    /* model files kept */
 	double explore;          /* share of jobs with headroom that take the second-best candidate */
 	double hysteresis;       /* a recurring job keeps its batch unless the gain is above this share */
-	bool adapt;              /* bounds follow the latest jobs (core/adapt.h) */
+	bool adapt;              /* bounds follow the latest jobs (core/learn/adapt.h) */
 	size_t promise_after;    /* observations of a type the model does not know before its jobs are
 	                            promised anything */
 	enum config_probe probe; /* of types that do not say one */
@@ -92,7 +92,7 @@ struct config {
 	mode_t socket_mode;      /* 0660; 0600 for a user's own daemon */
 	char *socket_group;      /* NULL: as it comes */
 	char *state_dir;         /* database and job folders */
-	char *policy;            /* "postrider", "fixed:128", ...: see core/policy.h */
+	char *policy;            /* "postrider", "fixed:128", ...: see core/policy/policy.h */
 	char *model;             /* model file; NULL only for policies that need none */
 	double confidence;       /* of jobs that do not say one. There is no default objective on purpose. */
 	double chance;           /* jobs that do not say one are taken without a promise if they have this

@@ -82,7 +82,7 @@ struct daemon {
 	int64_t clock_offset_ns;        /* daemon_now_ns() less the time since the boot: clock.c */
 	int64_t started_ns;
 
-	struct watcher *watcher;        /* watch.c */
+	struct watcher *watcher;        /* ops/op_watch.c */
 	size_t n_watchers;
 	size_t n_notices;               /* late.c: commands of `notify` under way */
 	struct start_list starts;       /* jobs that wait for a row to be on disk, by ticket */
@@ -210,7 +210,7 @@ enum config_on_late late_rule(const struct config *c, const struct job *job);
 void late_notify(struct daemon *d, const struct job *job, double late_s);
 void late_notify_ended(struct daemon *d, const struct job *job); /* or lost, if the configuration says so */
 
-/* ---- watch.c ---- */
+/* ---- ops/op_watch.c ---- */
 int watch_add(struct daemon *d, struct conn *c, uint64_t job, struct err *err); /* 0: all jobs */
 void watch_drop(struct daemon *d, const struct conn *c);
 /* job NULL: an event of the daemon itself. */

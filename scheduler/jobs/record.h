@@ -72,7 +72,8 @@ struct job_record {
 	const char *tag;             /* the submitter's name for the job */
 	double epochs;               /* chosen, where the job left them open; NaN: it did not */
 	double model_s;              /* the model's own run time at the start's decision: run_predicted_s
-	                                without what was learned since the model was trained (core/adapt.h) */
+	                                without what was learned since the model was trained
+	                                (core/learn/adapt.h) */
 	const char *tenant;          /* by name; NULL: the job is older than tenants */
 	int priority;
 	bool may_stop;               /* rather stopped early than late */

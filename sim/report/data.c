@@ -1,4 +1,4 @@
-/* Reads compare.json and what lies beside it; report_jobs.c has the rows of jobs.csv. See report_data.h.
+/* Reads compare.json and what lies beside it; jobs.c has the rows of jobs.csv. See data.h.
  *
  * Files may come from elsewhere or from another version: each member that is used is checked, and the
  * complaint names file, member and what was expected. Members that this version does not know are left

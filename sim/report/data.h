@@ -63,7 +63,7 @@ struct report_data {
 int report_data_read(const char *dir, struct report_data **out, struct err *err);
 void report_data_free(struct report_data *d);
 
-/* Fills job[] from jobs (report_jobs.c). */
+/* Fills job[] from jobs (jobs.c). */
 int report_read_jobs(struct report_data *d, struct err *err);
 
 /* The policy of the highest (sign 1) or lowest (-1) value of a metric, the oracle aside unless it is alone;

@@ -1,4 +1,4 @@
-/* The rows of jobs.csv: checked, and cut down to the numbers that figures need. See report_data.h. */
+/* The rows of jobs.csv: checked, and cut down to the numbers that figures need. See data.h. */
 #include <math.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* The report: one self-contained HTML file from the folder of a comparison (record.h). No script, nothing
  * from outside, inline SVG (common/draw/svg.h), light and dark, readable in print and on a phone.
  *
- * report.c puts the page together; report_data.c and report_jobs.c read the folder, html.c is the page's
- * frame, report_table.c the comparison in numbers, report_chart.c axes and legends, report_fig_*.c the
+ * report.c puts the page together; data.c and jobs.c read the folder, html.c is the page's
+ * frame, table.c the comparison in numbers, chart.c axes and legends, report_fig_*.c the
  * figures. */
 #ifndef SIM_REPORT_REPORT_H
 #define SIM_REPORT_REPORT_H

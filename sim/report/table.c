@@ -1,4 +1,4 @@
-/* The comparison in numbers. See report_table.h.
+/* The comparison in numbers. See report.h.
  *
  * A difference from the baseline counts as better or worse where the paired test says so at the level of the
  * intervals; else the page says that there is no clear difference. Losses are marked like wins. */

@@ -1,5 +1,5 @@
-/* Putting a trace together job by job. See trace_build.h; kinds are in trace_kinds.c, what is done at the
- * end in trace_done.c. */
+/* Putting a trace together job by job. See build.h; kinds are in kinds.c, what is done at the
+ * end in done.c. */
 #include "sim/trace/build.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The builder of a trace from the inside: trace_build.c fills it, trace_done.c makes the trace of it. */
+/* The builder of a trace from the inside: build.c fills it, done.c makes the trace of it. */
 #ifndef SIM_TRACE_BUILD_INTERNAL_H
 #define SIM_TRACE_BUILD_INTERNAL_H
 

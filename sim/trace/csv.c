@@ -1,4 +1,4 @@
-/* Traces as CSV. See trace_row.h for the fields. */
+/* Traces as CSV. See row.h for the fields. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The end of putting a trace together: order, numbers by first use, fingerprint. See trace_build.h. */
+/* The end of putting a trace together: order, numbers by first use, fingerprint. See build.h. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

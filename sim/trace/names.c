@@ -1,4 +1,4 @@
-/* Names found again by their text. See trace_names.h. */
+/* Names found again by their text. See names.h. */
 #include "sim/trace/names.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* One job of our own trace format, field by field. See trace_row.h. */
+/* One job of our own trace format, field by field. See row.h. */
 #include "sim/trace/row.h"
 
 #include <inttypes.h>

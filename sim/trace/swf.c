@@ -1,6 +1,6 @@
 /* Traces in the Standard Workload Format of the Parallel Workloads Archive, version 2.2: comments that begin
  * with ';', then 18 numbers a line, below 0 where a log does not know. What these jobs train is said by a
- * mapping (trace_swf_map.h). */
+ * mapping (swf_map.h). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The mapping of SWF fields to jobs. See trace_swf_map.h. */
+/* The mapping of SWF fields to jobs. See swf_map.h. */
 #include "sim/trace/swf_map.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Strict reading of a world file: every key known, every number in its range, lists ascending. What the
- * numbers mean for a job is in world_file_work(); world_queueing_kinds.c binds the kinds of a trace to it. */
+ * numbers mean for a job is in world_file_work(); queueing_kinds.c binds the kinds of a trace to it. */
 #include "sim/world/file.h"
 
 #include <math.h>

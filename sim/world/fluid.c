@@ -1,5 +1,5 @@
 /* The world `fluid`: the means of the world `queueing`, for long traces. Jobs share the machine as sharing.h
- * says; how long one takes among P processes comes from tables (world_fluid_laws.h), made when the world is
+ * says; how long one takes among P processes comes from tables (fluid_laws.h), made when the world is
  * opened. */
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The world `queueing`: the machine itself, iteration by iteration (world_queueing_machine.h), with the
- * costs of a world file (world_file.h).
+/* The world `queueing`: the machine itself, iteration by iteration (queueing_machine.h), with the
+ * costs of a world file (file.h).
  *
  * When the next job ends is known only once everything up to then has happened; yet another job may start
  * before. So a run has two machines: one as it is at the last moment handed in, and a copy that has gone

@@ -1,4 +1,4 @@
-/* What a machine consists of: for world_queueing_machine.c (what happens) and world_queueing_room.c
+/* What a machine consists of: for queueing_machine.c (what happens) and queueing_room.c
  * (memory). */
 #ifndef SIM_WORLD_QUEUEING_MACHINE_INTERNAL_H
 #define SIM_WORLD_QUEUEING_MACHINE_INTERNAL_H

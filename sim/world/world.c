@@ -1,5 +1,5 @@
 /* What all worlds have in common: found by name, machines, moments as whole nanoseconds, and arguments that
- * make sense before an implementation (world_ops.h) sees them. */
+ * make sense before an implementation (ops.h) sees them. */
 #include "sim/world/world.h"
 
 #include <math.h>

@@ -2,9 +2,9 @@
  * job of the trace takes; a run of it (world_run) is one course of events, driven by the code that starts
  * jobs: replay.c, and the oracle, which copies one to look ahead.
  *
- *   measured   times and accuracies of an observation table (world_measured.c)
- *   queueing   processes that cycle between disk and cpus, iteration by iteration (world_queueing.c)
- *   fluid      the means of the same, for long traces (world_fluid.c)
+ *   measured   times and accuracies of an observation table (measured.c)
+ *   queueing   processes that cycle between disk and cpus, iteration by iteration (queueing.c)
+ *   fluid      the means of the same, for long traces (fluid.c)
  *
  * A world is immutable once made and shared by threads; a run belongs to one. Time is in nanoseconds at this
  * edge and in seconds inside. Ends are rounded up to the next nanosecond, so no job ends before its time. */

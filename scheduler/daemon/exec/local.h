@@ -5,6 +5,6 @@
 #include "scheduler/daemon/exec/executor.h"
 
 extern const struct executor_ops exec_local_ops;
-extern const struct executor_ops exec_advise_ops; /* exec_advise.c */
+extern const struct executor_ops exec_advise_ops; /* advise.c */
 
 #endif

@@ -1,7 +1,7 @@
 /* What the daemon learns from the jobs that end: their times correct the scheduler's bounds at once
- * (core/adapt.h), tell whether the machine has changed (core/drift.h), and after enough of them train another
- * model in the background (training_thread.h), which is put to use by a reload if it proved better. Each
- * model has a learner: the configuration's, and that of each job type with a model of its own.
+ * (core/learn/adapt.h), tell whether the machine has changed (core/learn/drift.h), and after enough of them
+ * train another model in the background (training_thread.h), which is put to use by a reload if it proved
+ * better. Each model has a learner: the configuration's, and that of each job type with a model of its own.
  *
  *   observe.c          what ended jobs tell: bounds, drift, which kinds of jobs are known
  *   first.c            jobs of a type that has no model yet
