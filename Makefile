@@ -220,7 +220,7 @@ tsan := SAN=thread OPT='-O1 -g1'
 .PHONY: asan asan-full build-asan tsan build-tsan
 asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer, without those that would find nothing (tests/run.sh says which)
 	@$(MAKE) --no-print-directory $(asan) check
-asan-full: ## all tests under them, in full
+asan-full: ## all tests under them, none left out
 	@FULL=1 $(MAKE) --no-print-directory $(asan) check
 tsan: ## the tests of everything that uses threads, under ThreadSanitizer
 	@$(MAKE) --no-print-directory $(tsan) check-threads

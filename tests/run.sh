@@ -197,7 +197,7 @@ run_script() {
 #     tests/daemon/ makes as well, and what is in the programs as they are built;
 #   - of the rest, rounds of the same with other seeds, trees of a forest and failures at the k-th call are fewer (effort() and
 #     sanitized() of tests/support/, sanitized of tests/cli/lib.sh), and no browser runs.
-# FULL=1 in the environment leaves nothing out (`make asan-full`).
+# FULL=1 in the environment (`make asan-full`) leaves no test out, and effort() and the scripts do as much as without a sanitizer.
 FULL=${FULL:-}
 export FULL
 needs_no_sanitizer() { # TEST
