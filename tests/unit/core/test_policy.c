@@ -114,6 +114,7 @@ TEST(test_a_policy_accepts_what_it_wants)
 	c = hand_policy("courier");
 	policy_accepts(&c, m, &err);
 	assert_non_null(strstr(err.text, "postrider train DATA.csv --policy courier"));
+	assert_non_null(strstr(err.text, "wants the model forest of response time, and this one is hybrid"));
 	boost.name = "boost";
 	m->time.predictor.ops = &boost;
 	c = hand_policy("boost-full");
