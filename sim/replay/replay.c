@@ -260,30 +260,46 @@ static int play(struct replay *x, struct err *err)
 	return status;
 }
 
+static const struct brain_ops *brain_of(const struct sim_policy *p)
+{
+	return p->oracle    ? &brain_oracle
+	       : p->optimum ? &brain_optimum
+	       : p->queue   ? &brain_queue
+			    : &brain_sched;
+}
+
+int replay_check(const struct sim_policy *p, const struct cluster *c, const struct replay_settings *how,
+		 struct err *err)
+{
+	if (brain_of(p)->places)
+		return 0;
+	if (cluster_parts(c) > 1)
+		return err_fail(err, ERR_ARG,
+				"policy %s decides for one machine that all jobs share, and in this cluster "
+				"each job stays on one of %u nodes",
+				p->name, cluster_parts(c));
+	if (how->daemons > 1)
+		return err_fail(err, ERR_ARG,
+				"policy %s decides for one machine alone, and %u daemons share this one",
+				p->name, how->daemons);
+	if (c->counts_gpus)
+		return err_fail(err, ERR_ARG, "policy %s knows no gpus, and the cluster counts them",
+				p->name);
+	return 0;
+}
+
 int replay_run(const struct replay_params *p, struct replay_result *out, struct err *err)
 {
 	struct replay_result r = { .n = p->trace->n_jobs, .chances = p->policy->choice.chance > 0.0 };
-	struct replay x = { .p = p,
-			    .ops = p->policy->oracle    ? &brain_oracle
-				   : p->policy->optimum ? &brain_optimum
-				   : p->policy->queue   ? &brain_queue
-							: &brain_sched,
-			    .r = &r };
+	struct replay x = { .p = p, .ops = brain_of(p->policy), .r = &r };
 	int status;
 
 	r.outcome = mem_array(r.n, sizeof *r.outcome);
 	if (!r.outcome)
 		return err_nomem(err, "%zu outcomes", r.n);
-	status = world_nodes_new(p->world, p->fold, &x.nodes, err);
-	if (!status && (world_nodes_count(x.nodes) > 1 || p->settings.daemons > 1) && !x.ops->places)
-		status = err_fail(err, ERR_ARG,
-				  "policy %s decides for one machine that all jobs share, and the cluster "
-				  "has %u nodes on which jobs are placed, and %u daemons",
-				  p->policy->name, world_nodes_count(x.nodes),
-				  p->settings.daemons > 1 ? p->settings.daemons : 1);
-	if (!status && world_cluster(p->world)->counts_gpus && !x.ops->places)
-		status = err_fail(err, ERR_ARG, "policy %s knows no gpus, and the cluster counts them",
-				  p->policy->name);
+	status = replay_check(p->policy, world_whole(p->world), &p->settings, err);
+	if (!status)
+		status = world_nodes_new(p->world, p->fold, &x.nodes, err);
 	if (!status)
 		status = x.ops->make(p, x.nodes, &x.brain, err);
 	if (!status)

@@ -74,6 +74,9 @@ struct replay_result {
 	bool is_bound;              /* of the optimum: nothing was played, and ... */
 	double bound;               /* ... no schedule has a larger mean accuracy, a miss as 0 */
 };
+/* Can the policy run on this cluster? ERR_ARG says why not. */
+int replay_check(const struct sim_policy *p, const struct cluster *c, const struct replay_settings *how,
+                 struct err *err);
 int replay_run(const struct replay_params *p, struct replay_result *out, struct err *err);
 void replay_result_release(struct replay_result *r);
 

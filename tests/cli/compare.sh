@@ -151,6 +151,22 @@ expect 2 "--jobs without --paper" compare $trace $measured $quick --jobs 5
 expect 0 "--paper can be tried dry" compare --paper -n
 says out "Nothing was run" "--paper, dry: said so"
 
+# ---- policies that cannot run on the cluster ----
+nodes="--world fluid --cluster cores=8,slots=16,nodes=4,place=promise"
+expect 0 "the usual policies on nodes" compare $trace $nodes -n
+says err "left out: policy greedy-oracle decides for one machine" "the usual policies on nodes: who is left out, and why"
+that "the usual policies on nodes: the others are there" \
+	grep -q "^policies      fixed:best, courier, postrider, naive, boost, boost-full, queueing$" "$dir/out"
+expect 2 "an oracle that was named, on nodes" compare $trace $nodes --policies naive,greedy-oracle -n
+says err "each job stays on one of 4 nodes" "an oracle that was named, on nodes: the reason"
+expect 2 "an oracle among daemons" compare $trace $measured --policies naive,greedy-oracle --daemons 3:shared -n
+says err "3 daemons share this one" "an oracle among daemons: the reason"
+expect 2 "a baseline that is left out" compare $trace $nodes --baseline greedy-oracle -n
+expect 0 "the usual policies where gpus are counted" compare gen:poisson,jobs=20,rate=0.3,network=lenet5,gpus=0\|1 \
+	--world fluid:configs/worlds/gpus.json --replications 1
+says err "left out: policy greedy-oracle knows no gpus" "the usual policies where gpus are counted: who is left out"
+says out "boost-full" "the usual policies where gpus are counted: the others have run"
+
 # ---- usage ----
 expect 2 "an unknown policy" compare $trace $measured --policies courier,postridre
 says err "'postrider'" "an unknown policy: the nearest is named"

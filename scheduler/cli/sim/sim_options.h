@@ -16,6 +16,7 @@ struct sim_options {
 	struct compare_params params; /* options that need no reading go here at once */
 	/* baseline NULL: courier, or the first policy where it is not among them */
 	const char *policies, *baseline;
+	bool usual_policies;      /* the user named none: those that cannot run here are left out */
 	uint64_t replications;
 	const char *history, *schema, *model, *cluster, *daemons;
 	const char *noise, *hysteresis, *explore; /* shares: "0.05" or "5%" */

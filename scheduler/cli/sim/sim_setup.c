@@ -300,16 +300,50 @@ int sim_setup_open_world(struct sim_setup *s, const struct cli *c, const struct 
 	return rc;
 }
 
+/* A policy that cannot run on the cluster is an error if the user named it. One of the usual ones is left out,
+ * and *out_fewer is true then. */
+static int check_policies(struct sim_setup *s, const struct cli *c, const struct sim_options *o,
+			  bool *out_fewer, struct err *err)
+{
+	struct compare_params *p = &s->params;
+	size_t n = p->n_policies, kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct err why = { 0 };
+
+		if (!replay_check(&s->policy[i], world_whole(s->opened->world[0]), &p->settings, &why)) {
+			s->policy[kept++] = s->policy[i];
+			continue;
+		}
+		if (!o->usual_policies)
+			return err_fail(err, why.code, "%s", why.text);
+		cli_notice(c, "left out: %s", why.text);
+	}
+	*out_fewer = kept < n;
+	p->n_policies = kept;
+	return find_baseline(o->baseline, p, err);
+}
+
 /* Traces and worlds, before models are trained. A sweep or a capacity opens its own for every value. */
 static int open_inputs(struct sim_setup *s, const struct cli *c, const struct sim_options *o, struct err *err)
 {
 	struct compare_params p = s->params;
 	const struct trace *t;
+	bool fewer = false;
 	int rc;
 
 	if (s->sweeps || s->wants_capacity)
 		p.replications = 1;
 	rc = compare_open(&p, &s->opened, err);
+	if (!rc)
+		rc = check_policies(s, c, o, &fewer, err);
+	if (!rc && fewer) { /* the result has room for all of them */
+		compare_free(s->opened);
+		s->opened = NULL;
+		p.n_policies = s->params.n_policies;
+		p.baseline = s->params.baseline;
+		rc = compare_open(&p, &s->opened, err);
+	}
 	cli_progress_end(&s->progress);
 	if (rc == -ERR_ARG && !o->cluster && strstr(err->text, "cluster is not given") && is_measured(&p))
 		strncat(err->text, "; --cluster cores=2,slots=4 would say it",

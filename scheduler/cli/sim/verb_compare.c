@@ -227,6 +227,7 @@ int verb_compare(int argc, char **argv)
 			"--jobs goes with --paper; a generated trace says it itself: gen:poisson,jobs=%llu",
 			(unsigned long long)o.jobs);
 	} else {
+		o.sim.usual_policies = !o.sim.policies;
 		o.sim.policies = o.sim.policies ? o.sim.policies : DEFAULT_POLICIES;
 		o.sim.replications = o.sim.replications ? o.sim.replications : DEFAULT_REPLICATIONS;
 		code = sim_verb_run(&c, &o.sim, "compare", strbuf_text(&command));
