@@ -172,6 +172,13 @@ static bool is_factor(const struct dataset *d, size_t f)
 	return (!d->factor || d->factor[f]) && !(d->role && d->role[f] == ROLE_CATEGORY);
 }
 
+/* A job without devices computes elsewhere. So 0 is no level of theirs from which the others could tell, and
+ * none lies below it. */
+static bool is_without(const struct dataset *d, size_t f, double level)
+{
+	return d->role && d->role[f] == ROLE_DEVICES && level == 0.0;
+}
+
 int widening_estimate(const struct grid_point *model, const struct dataset *d, const struct fit_context *ctx,
 		      const double scale[N_FAMILIARITIES], double *out, struct err *err)
 {
@@ -199,6 +206,8 @@ int widening_estimate(const struct grid_point *model, const struct dataset *d, c
 		size_t n = is_factor(part, f) ? dataset_levels(part, f, level) : 0;
 
 		for (int top = 0; n >= MIN_LEVELS && top < 2; top++) {
+			if (!top && is_without(part, f, level[0]))
+				continue;
 			all.end[all.n] = end_of(part, f, level, n, top);
 			all.end[all.n++].within_groups = varies_within(part, f, first);
 		}

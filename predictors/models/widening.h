@@ -3,6 +3,8 @@
  * seventh of the rows or so at a time. The factor of a feature is the root mean square of the log residuals
  * at its two ends over the scale that such a row has (spread.h), at least 1.
  *
+ * What cannot lie outside is not held out: there are no fewer devices than none.
+ *
  * A factor with two levels cannot show how it goes on: with one of them held out it does not vary any more.
  * The largest residual met at any end of the others then counts as the 90 % point of its own. Derived
  * columns have none of their own: beyond the range of a product of factors that are each within theirs lie

@@ -405,6 +405,43 @@ TEST(test_two_levels_take_the_worst_of_the_others)
 	dataset_free(d);
 }
 
+/* What happens to jobs without devices says nothing of more jobs at a time than were measured. */
+TEST(test_jobs_without_devices_are_no_end)
+{
+	struct grid_point point = { .ops = &forest_ops };
+	struct fit_context ctx = { .seed = 1 };
+	const double scale[N_FAMILIARITIES] = { 0.03, 0.03, 0.03 };
+	uint8_t roles[5], factors[5];
+	double w[2][5];
+
+	settings_init(&point.settings, forest_ops.spec);
+	settings_parse(&point.settings, "trees=30", NULL);
+	memcpy(roles, role, sizeof roles);
+	memcpy(factors, factor, sizeof factors);
+	factors[4] = 1;
+	for (int k = 0; k < 2; k++) {
+		struct dataset *d = world(2, 0.03, 1, 0.0), *two;
+		uint32_t row[192];
+		size_t n = 0;
+
+		roles[4] = k ? ROLE_DEVICES : ROLE_NONE;
+		d->role = roles;
+		d->factor = factors;
+		for (size_t i = 0; i < d->n_rows; i++) {
+			d->x[5 * i + 4] = (double)(i % 3);
+			d->y[i] *= i % 3 ? 1.0 : 50.0;
+			if (d->x[5 * i + 2] != 3)
+				row[n++] = (uint32_t)i;
+		}
+		assert_int_equal(dataset_subset(d, row, n, &two, NULL), 0);
+		assert_int_equal(widening_estimate(&point, two, &ctx, scale, w[k], NULL), 0);
+		dataset_free(two);
+		dataset_free(d);
+	}
+	assert_true(w[1][2] < 0.5 * w[0][2]); /* of two levels, so the worst of the others */
+	assert_true(w[1][4] < 0.5 * w[0][4]);
+}
+
 TEST(test_bounds_are_wider_outside_the_table)
 {
 	struct feature f[3] = { { .name = "a", .min = 1, .max = 8 },
