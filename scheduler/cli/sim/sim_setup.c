@@ -300,8 +300,8 @@ int sim_setup_open_world(struct sim_setup *s, const struct cli *c, const struct 
 	return rc;
 }
 
-/* A policy that cannot run on the cluster is an error if the user named it. One of the usual ones is left out,
- * and *out_fewer is true then. */
+/* A policy that cannot run on the cluster is an error if the user named it. One of the usual ones is left
+ * out, and *out_fewer is true then. */
 static int check_policies(struct sim_setup *s, const struct cli *c, const struct sim_options *o,
 			  bool *out_fewer, struct err *err)
 {
