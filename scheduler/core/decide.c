@@ -262,23 +262,15 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 		smooth_curve(&d->candidate[i], r->p->n_epochs);
 }
 
-/* The job's own, those that run now, and those of others. */
-static double processes_now(const struct decide_scene *s)
-{
-	double processes = s->cpus + s->other_load;
-
-	for (size_t i = 0; i < s->n_running; i++)
-		processes += s->running[i].cpus;
-	return processes;
-}
-
 /* As the paper does it: what runs now, and this one beside it, for as long as it takes. */
 static void predict_at_present(struct decide_rows *r, struct decision *d)
 {
 	const struct decide_scene *s = r->p->scene;
 	struct decide_load load[DECIDE_MAX_CANDIDATES];
-	double processes = processes_now(s);
+	double processes = s->cpus + s->other_load;
 
+	for (size_t i = 0; i < s->n_running; i++)
+		processes += s->running[i].cpus;
 	for (size_t i = 0; i < d->n_candidates; i++)
 		load[i] = (struct decide_load){ .njobs = (double)s->n_running + 1.0 + s->other_load,
 						.processes = processes };
@@ -415,48 +407,29 @@ int decide_likeliest(const struct decision *d, double least_chance, unsigned rea
 	return best;
 }
 
-/* By how much a job like this one, that arrives while it runs, makes it longer; 1 where that is unlikely.
- * Half of what may exceed the bound is left to such arrivals. One comes at any moment, and stays. */
-static double later_stretch(const struct decide_rows *r, const struct candidate *c, double processes)
-{
-	const struct decide_scene *s = r->p->scene;
-	struct fluid_job job = decide_fluid_job(c, s->cpus);
-	double arrives = s->gap_s > 0.0 ? 1.0 - exp(-c->time_s / s->gap_s) : 0.0;
-	double part = 1.0 - 0.5 * (1.0 - r->p->confidence) / arrives;
-
-	if (!(part > 0.0))
-		return 1.0;
-	return 1.0 + part * (decide_stretch(&s->machine, &job, processes + s->cpus) /
-				     decide_stretch(&s->machine, &job, processes) -
-			     1.0);
-}
-
-/* From what such jobs took, as far as that was learnt. */
-static double told_s(const struct decide_rows *r, const struct candidate *c, double processes)
+/* What to tell over the model's own time; NaN: nothing was learnt about it. */
+static double told_of(const struct decide_rows *r, const struct candidate *c)
 {
 	const struct decide_scene *s = r->p->scene;
 	enum adapt_source source;
-	double usual_s, q;
+	double q;
 
-	if (!s)
-		return c->guard_s;
-	usual_s = c->guard_s * later_stretch(r, c, processes);
-	if (!s->told || adapt_is_empty(s->told) ||
-	    !adapt_quantile(s->told, s->who, r->p->confidence, log(usual_s / c->time_s), &q, &source))
-		return usual_s;
-	return c->model_s * adapt_bias(s->told, s->who) * exp(s->level.shift + q);
+	if (!s || !s->told || adapt_is_empty(s->told) ||
+	    !adapt_quantile(s->told, s->who, r->p->confidence, log(c->guard_s / c->time_s), &q, &source))
+		return NAN;
+	return adapt_bias(s->told, s->who) * exp(s->level.shift + q);
 }
 
 /* The bound for users comes from the run times of such jobs under whatever load they met. An objective that
- * will be promised is a bound, too: later arrivals must not break it. processes: of now, its own included. */
-static void tell_bound(const struct decide_rows *r, struct candidate *c, double processes)
+ * will be promised is a bound, too: later arrivals must not break it. */
+static void tell_bound(const struct decide_rows *r, struct candidate *c)
 {
 	double limit_s = r->p->slo_s - c->wait_upper_s; /* NaN: no objective */
 
 	c->upper_s = c->guard_s;
 	if (!(c->guard_s > 0.0 && c->time_s > 0.0))
 		return;
-	c->upper_s = told_s(r, c, processes);
+	c->upper_s = c->model_s * told_of(r, c);
 	if (c->feasible && c->upper_s > limit_s)
 		c->upper_s = limit_s;
 	if (!(c->upper_s >= c->guard_s))
@@ -523,7 +496,6 @@ static void conclude(const struct decide_params *p, const struct decide_rows *ro
 	const struct policy_choice *by = p->scene ? p->scene->policy : NULL;
 	bool own_rule = by && by->policy->choose;
 	struct rng rng = by ? p->scene->rng : (struct rng){ 0 };
-	double processes = p->scene ? processes_now(p->scene) : NAN;
 	int offer;
 
 	d->costs = has_cost(d);
@@ -535,7 +507,7 @@ static void conclude(const struct decide_params *p, const struct decide_rows *ro
 		double needed_s = decide_needed_s(p, c);
 
 		if (rows)
-			tell_bound(rows, c, processes);
+			tell_bound(rows, c);
 		if (d->chosen < 0 && too_dear(p, d, c)) {
 			c->reasons |= REASON_PRICE;
 			c->feasible = false;

@@ -152,7 +152,6 @@ struct decide_scene {
 	uint32_t after, own_group;    /* of the job, as in a struct fluid_job */
 	uint32_t cpus;                /* of the job decided about */
 	uint32_t most_cpus;           /* that the job may have: the slots, or a quota */
-	double gap_s;                 /* until the next arrival (price.h); not above 0, or infinite: none */
 	double price;                 /* of a process-second (price.h); 0: none, and the most accurate wins */
 	double value;                 /* of the job; 0 counts as 1 */
 	double guess_s;               /* without a model: its work; NaN: not known */
@@ -171,7 +170,7 @@ struct decide_scene {
 	struct spread_level level;    /* what runs of its family say of the job; all zero: nothing */
 	bool new_family;              /* the model's table has none of its family */
 	const struct adapt *told;     /* the same for the bounds that users see, learnt from times under the
-	                                 load that came; NULL: nothing is learnt */
+	                                 load that came; NULL: guard_s */
 	bool recalls;                 /* a recurring job: recurring_keep() comes after the decision and
 	                                 prefers this pair, so this pair is the one to be played */
 	double recalled_batch, recalled_epochs, hysteresis;

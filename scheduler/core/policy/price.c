@@ -8,7 +8,6 @@
  * configs/worlds/bigdl.json with other seeds than those of the bars, the loads of the bars among those looked
  * at; 4 does nearly as well (docs/MEASURED.md). */
 #define AMPLIFIED 8.0
-#define FEW 3 /* arrivals that tell no gap yet */
 #define QUIET 8.0 /* usual gaps without an arrival, after which the price fades */
 
 static void count(struct price *p)
@@ -42,17 +41,6 @@ double price_at(const struct price *p, int64_t now_ns)
 		return 0.0;
 	quiet_s = 1e-9 * (double)(now_ns - then.last_ns);
 	return AMPLIFIED * then.harm * (quiet_s > QUIET * then.gap_s ? QUIET * then.gap_s / quiet_s : 1.0);
-}
-
-double price_gap_s(const struct price *p, int64_t now_ns)
-{
-	struct price then = *p;
-
-	if (then.has_next && now_ns > then.next_ns)
-		count(&then);
-	if (then.n < FEW)
-		return INFINITY;
-	return fmax(then.gap_s, 1e-9 * (double)(now_ns - then.last_ns));
 }
 
 double price_chance(double time_s, double limit_s, double spread)

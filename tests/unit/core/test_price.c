@@ -43,16 +43,6 @@ TEST(test_a_price_follows_the_last_arrivals)
 	assert_true(price_at(&p, 4000 * S) < 0.05 * before);
 }
 
-TEST(test_the_gap_is_that_of_the_last_arrivals_or_the_time_since)
-{
-	struct price none = { 0 }, two = every(10.0, 0.0, 2), three = every(10.0, 0.0, 3);
-
-	assert_true(isinf(price_gap_s(&none, 5 * S)));
-	assert_true(isinf(price_gap_s(&two, 20 * S)));
-	near(price_gap_s(&three, 21 * S), 10.0);
-	near(price_gap_s(&three, 57 * S), 37.0);
-}
-
 TEST(test_a_price_fades_when_none_comes)
 {
 	struct price p = every(10.0, 1e-4, 100);

@@ -215,6 +215,6 @@ TEST(test_policies_that_know_one_machine_are_refused)
 
 		assert_int_equal(sim_policy_parse(name[i], &policy, NULL), 0);
 		assert_int_equal(replay_run(&p, &r, &err), -ERR_ARG);
-		assert_non_null(strstr(err.text, "4 nodes on which jobs are placed"));
+		assert_non_null(strstr(err.text, "each job stays on one of 4 nodes"));
 	}
 }
