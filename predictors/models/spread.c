@@ -297,14 +297,21 @@ double spread_shared(const struct spread *s)
 	return s ? s->shared : 0.0;
 }
 
-uint64_t spread_new_family(const struct spread *s, const double *x)
+uint64_t spread_family(const struct spread *s, const double *x)
 {
 	struct key k;
 
 	if (!s || !s->family.n)
 		return 0;
 	k = key_of(s, x);
-	return k.whole && !keys_has(&s->family, k.family) ? k.family : 0;
+	return k.whole ? k.family : 0;
+}
+
+uint64_t spread_new_family(const struct spread *s, const double *x)
+{
+	uint64_t family = spread_family(s, x);
+
+	return family && !keys_has(&s->family, family) ? family : 0;
 }
 
 struct spread_level spread_level(double shared, double n, double mean)

@@ -287,7 +287,7 @@ struct sched_observation {
 	double confidence;
 	double model_s, guard_s, upper_s; /* of the candidate it started with; bounds NaN: nothing was
 	                                     promised */
-	uint64_t family;            /* sched_family() of it */
+	uint64_t family, kin;       /* sched_family() and sched_kin() of it */
 	double foreseen_s;          /* sched_foreseen_s() at its end; NaN: not known, and actual_s is used */
 	double actual_s;            /* how long it ran */
 };
@@ -303,6 +303,8 @@ const struct adapt *sched_adapt_told(const struct sched *s, uint32_t model);
  * it has, or the model cannot tell. Such jobs teach their family's level (levels.h) and nothing else. model:
  * as in a request. */
 uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus);
+/* The family whether the table has it or not: jobs of one are off alike (adapt.h). */
+uint64_t sched_kin(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus);
 /* How many jobs of the request's family have taught its level; UINT_MAX: the model knows the family, or
  * nothing is learnt. */
 unsigned sched_family_known(const struct sched *s, const struct sched_request *r);

@@ -119,7 +119,7 @@ bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id)
 		return false;
 	left_s = live_until_s(j->deadline_ns, s->last_ns);
 	return decide_chance_of(model_of(s, &j->r), sched_adapt(s, j->r.model),
-				(struct adapt_who){ j->r.type, j->r.user },
+				learn_who(s, &j->r),
 				&(struct decide_odds){ .ratio = j->ratio, .confidence = j->r.confidence },
 				e.end_s, left_s) < DECIDE_NO_CHANCE;
 }

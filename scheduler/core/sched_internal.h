@@ -264,6 +264,7 @@ static inline const struct model *model_of(const struct sched *s, const struct s
 {
 	return s->learnt[r->model].model;
 }
+struct adapt_who learn_who(const struct sched *s, const struct sched_request *r);
 /* What was learnt, as the scene of a job sees it. */
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene);
 /* A recurring job keeps its batch, if it may. */

@@ -129,7 +129,7 @@ bool sched_plausible(const struct sched *s, const struct sched_observation *o)
 void sched_observe(struct sched *s, const struct sched_observation *o)
 {
 	double foreseen_s = isnan(o->foreseen_s) ? o->actual_s : o->foreseen_s;
-	struct adapt_who who = { o->type, o->user };
+	struct adapt_who who = { o->type, o->user, o->kin };
 
 	if (!sched_adapt(s, o->model) || !sched_plausible(s, o))
 		return;
@@ -156,7 +156,9 @@ const struct adapt *sched_adapt_told(const struct sched *s, uint32_t model)
 	return s->adapts && model < s->n_learnt && s->learnt[model].model ? s->learnt[model].told : NULL;
 }
 
-uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus)
+/* Of a job with these values; 0: the model cannot tell. */
+static uint64_t family_by(uint64_t (*family)(const struct spread *s, const double *x), const struct sched *s,
+			  uint32_t model, const struct job_values *v, uint32_t cpus)
 {
 	const struct model *m = model < s->n_learnt ? s->learnt[model].model : NULL;
 	double number[SCHEMA_MAX_COLUMNS], x[DECIDE_MAX_FEATURES];
@@ -170,7 +172,22 @@ uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_va
 	if (at >= 0 && isnan(number[at]))
 		number[at] = cpus;
 	features_encode_job(m->features, &job, x);
-	return spread_new_family(m->time.spread, x);
+	return family(m->time.spread, x);
+}
+
+uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus)
+{
+	return family_by(spread_new_family, s, model, v, cpus);
+}
+
+uint64_t sched_kin(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus)
+{
+	return family_by(spread_family, s, model, v, cpus);
+}
+
+struct adapt_who learn_who(const struct sched *s, const struct sched_request *r)
+{
+	return (struct adapt_who){ r->type, r->user, sched_kin(s, r->model, r->values, r->cpus) };
 }
 
 unsigned sched_family_known(const struct sched *s, const struct sched_request *r)
@@ -178,9 +195,7 @@ unsigned sched_family_known(const struct sched *s, const struct sched_request *r
 	uint64_t family = s->adapts ? sched_family(s, r->model, r->values, r->cpus) : 0;
 	double mean;
 
-	return family ? levels_of(s->learnt[r->model].levels, (struct adapt_who){ r->type, r->user }, family,
-				  &mean)
-		      : UINT_MAX;
+	return family ? levels_of(s->learnt[r->model].levels, learn_who(s, r), family, &mean) : UINT_MAX;
 }
 
 void sched_remember(struct sched *s, uint64_t recurring, double batch, double epochs)
@@ -199,7 +214,7 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 {
 	scene->adapt = sched_adapt(s, r->model);
 	scene->told = sched_adapt_told(s, r->model);
-	scene->who = (struct adapt_who){ r->type, r->user };
+	scene->who = learn_who(s, r);
 	scene->level = (struct spread_level){ 0.0, 1.0 };
 	scene->new_family = false;
 	if (scene->adapt) {

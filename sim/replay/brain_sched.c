@@ -264,6 +264,7 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 	const struct sched_observation seen = {
 		.type = j->type,
 		.family = sched_family(s, 0, values, b->p->trace->kind[j->kind].cpus),
+		.kin = sched_kin(s, 0, values, b->p->trace->kind[j->kind].cpus),
 		.confidence = replay_confidence(b->p, j),
 		.model_s = b->decided[job].model_s,
 		.guard_s = b->decided[job].guard_s,

@@ -1,4 +1,5 @@
-/* Scores in, corrections out: adapt.h says what and why. A track holds the scores of a type, or of all. */
+/* Scores in, corrections out: adapt.h says what and why. A track holds the scores of a family, of a type, or
+ * of all. */
 #include "scheduler/core/learn/adapt.h"
 
 #include <math.h>
@@ -13,10 +14,12 @@
 #define LEVELS 512 /* pairs of a user and a type whose levels are remembered */
 #define LEVEL_WAYS 4
 #define TOP 3
+#define MAX_FAMILIES 64 /* remembered at a time, as types are */
 #define HOSTILE 0.45 /* the 62.5 % point of a normal distribution is 0.32; shares of a window vary */
 
 struct track {
 	int type;
+	uint64_t family; /* 0: all of its type */
 	uint64_t used_at; /* by the count of observations; 0: free */
 	uint64_t n; /* scores so far */
 	double *score; /* the last `window` scores, a ring */
@@ -31,8 +34,9 @@ struct track {
 };
 
 struct level {
-	int type; /* below 0: all types */
+	int type; /* below 0: all types, unless a family says otherwise */
 	uint32_t user;
+	uint64_t family; /* 0: all of the type */
 	uint64_t used_at; /* 0: free */
 	double raise[PERCENTS]; /* of the level, by confidence */
 };
@@ -48,7 +52,7 @@ struct adapt {
 	bool no_bias;
 	uint64_t observed;
 	double spread; /* of the model's errors in log time; NaN: not known */
-	struct track pool, *track;
+	struct track pool, *track, *kin; /* of all, of types, of families */
 	struct level *level;
 	struct user_count *count; /* scratch: a hash of twice the window */
 	double *scratch; /* of a median */
@@ -79,6 +83,7 @@ static void hand_out(struct track *t, const struct adapt *a, size_t place)
 static void release(struct adapt *a)
 {
 	free(a->track);
+	free(a->kin);
 	free(a->level);
 	free(a->count);
 	free(a->memory);
@@ -110,12 +115,13 @@ int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err)
 			ADAPT_MAX_RECENT);
 	new = mem_alloc(sizeof *new);
 	a.track = mem_calloc(a.max_types, sizeof *a.track);
+	a.kin = mem_calloc(MAX_FAMILIES, sizeof *a.kin);
 	a.level = mem_calloc(LEVELS, sizeof *a.level);
 	a.count = mem_array(count_slots(&a), sizeof *a.count);
-	a.memory = mem_array((a.max_types + 1) * 3 * a.window, sizeof *a.memory);
-	a.users = mem_array((a.max_types + 1) * 2 * a.window, sizeof *a.users);
+	a.memory = mem_array((a.max_types + MAX_FAMILIES + 1) * 3 * a.window, sizeof *a.memory);
+	a.users = mem_array((a.max_types + MAX_FAMILIES + 1) * 2 * a.window, sizeof *a.users);
 	a.scratch = mem_array(a.window, sizeof *a.scratch);
-	if (!new || !a.track || !a.level || !a.count || !a.memory || !a.users || !a.scratch) {
+	if (!new || !a.track || !a.kin || !a.level || !a.count || !a.memory || !a.users || !a.scratch) {
 		free(new);
 		release(&a);
 		return err_nomem(err, "the scores of %zu job types", a.max_types);
@@ -123,6 +129,8 @@ int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err)
 	hand_out(&a.pool, &a, 0);
 	for (size_t i = 0; i < a.max_types; i++)
 		hand_out(&a.track[i], &a, i + 1);
+	for (size_t i = 0; i < MAX_FAMILIES; i++)
+		hand_out(&a.kin[i], &a, a.max_types + i + 1);
 	*new = a;
 	*out = new;
 	return 0;
@@ -149,6 +157,8 @@ void adapt_reset(struct adapt *a, double spread)
 	forget(&a->pool);
 	for (size_t i = 0; i < a->max_types; i++)
 		forget(&a->track[i]);
+	for (size_t i = 0; i < MAX_FAMILIES; i++)
+		forget(&a->kin[i]);
 	memset(a->level, 0, LEVELS * sizeof *a->level);
 	a->spread = spread > 0.0 && isfinite(spread) ? spread : NAN;
 }
@@ -173,42 +183,47 @@ bool adapt_plausible(const struct adapt *a, double predicted_s, double actual_s,
 
 /* ---- levels ---- */
 
-static size_t level_hash(int type, uint32_t user)
+static size_t level_hash(int type, uint64_t family, uint32_t user)
 {
-	uint64_t h = ((uint64_t)(uint32_t)type << 32 | user) * 0x9e3779b97f4a7c15u;
+	uint64_t h = (((uint64_t)(uint32_t)type << 32 | user) ^ family) * 0x9e3779b97f4a7c15u;
 
 	return (size_t)(h >> 40) % (LEVELS / LEVEL_WAYS) * LEVEL_WAYS;
 }
 
-static const struct level *level_find(const struct adapt *a, int type, uint32_t user)
+static bool level_is(const struct level *v, int type, uint64_t family, uint32_t user)
 {
-	const struct level *v = &a->level[level_hash(type, user)];
+	return v->used_at && v->type == type && v->family == family && v->user == user;
+}
+
+static const struct level *level_find(const struct adapt *a, int type, uint64_t family, uint32_t user)
+{
+	const struct level *v = &a->level[level_hash(type, family, user)];
 
 	for (size_t i = 0; i < LEVEL_WAYS; i++)
-		if (v[i].used_at && v[i].type == type && v[i].user == user)
+		if (level_is(&v[i], type, family, user))
 			return &v[i];
 	return NULL;
 }
 
 /* The pair's own, or the one of its few places that was unused for longest. */
-static struct level *level_claim(struct adapt *a, int type, uint32_t user)
+static struct level *level_claim(struct adapt *a, int type, uint64_t family, uint32_t user)
 {
-	struct level *v = &a->level[level_hash(type, user)], *oldest = v;
+	struct level *v = &a->level[level_hash(type, family, user)], *oldest = v;
 
 	for (size_t i = 0; i < LEVEL_WAYS; i++) {
-		if (v[i].used_at && v[i].type == type && v[i].user == user)
+		if (level_is(&v[i], type, family, user))
 			return &v[i];
 		if (v[i].used_at < oldest->used_at)
 			oldest = &v[i];
 	}
-	*oldest = (struct level){ .type = type, .user = user };
+	*oldest = (struct level){ .type = type, .family = family, .user = user };
 	return oldest;
 }
 
-static void levels_forget(struct adapt *a, int type)
+static void levels_forget(struct adapt *a, const struct track *t)
 {
 	for (size_t i = 0; i < LEVELS; i++)
-		if (a->level[i].used_at && a->level[i].type == type)
+		if (a->level[i].used_at && a->level[i].type == t->type && a->level[i].family == t->family)
 			a->level[i].used_at = 0;
 }
 
@@ -223,23 +238,32 @@ static const struct track *find(const struct adapt *a, int type)
 	return NULL;
 }
 
-/* The type's own, or a free one, or that of the type unused for longest. */
-static struct track *claim(struct adapt *a, int type)
+static const struct track *find_family(const struct adapt *a, struct adapt_who who)
 {
-	struct track *oldest = &a->track[0];
+	for (size_t i = 0; who.family && i < MAX_FAMILIES && a->kin[i].used_at; i++)
+		if (a->kin[i].family == who.family && a->kin[i].type == who.type)
+			return &a->kin[i];
+	return NULL;
+}
 
-	for (size_t i = 0; i < a->max_types; i++) {
-		struct track *t = &a->track[i];
+/* The one of this type and family among n, or a free one, or the one unused for longest. */
+static struct track *claim(struct adapt *a, struct track *track, size_t n, int type, uint64_t family)
+{
+	struct track *oldest = &track[0];
 
-		if (t->used_at && t->type == type)
+	for (size_t i = 0; i < n; i++) {
+		struct track *t = &track[i];
+
+		if (t->used_at && t->type == type && t->family == family)
 			return t;
 		if (t->used_at < oldest->used_at)
 			oldest = t;
 	}
 	if (oldest->used_at)
-		levels_forget(a, oldest->type);
+		levels_forget(a, oldest);
 	forget(oldest);
 	oldest->type = type;
+	oldest->family = family;
 	return oldest;
 }
 
@@ -442,23 +466,27 @@ static double bias_of(double parent, const struct adapt *a, const struct track *
 	return n ? drawn_to(parent, a, stats_median(latest, n), n, spread_known(a), false) : parent;
 }
 
-static double log_bias(const struct adapt *a, const struct track *t, uint32_t user)
+/* Of all, of the type and of the family, as far as there are scores (NULL: none). */
+static double log_bias(const struct adapt *a, const struct track *type, const struct track *family,
+		       uint32_t user)
 {
-	double pooled = a->no_bias ? 0.0 : bias_of(0.0, a, &a->pool, user);
+	double bias = a->no_bias ? 0.0 : bias_of(0.0, a, &a->pool, user);
 
-	return a->no_bias || !t ? pooled : bias_of(pooled, a, t, user);
+	if (!a->no_bias && type)
+		bias = bias_of(bias, a, type, user);
+	return a->no_bias || !family ? bias : bias_of(bias, a, family, user);
 }
 
 double adapt_bias(const struct adapt *a, struct adapt_who who)
 {
-	return exp(log_bias(a, find(a, who.type), who.user));
+	return exp(log_bias(a, find(a, who.type), find_family(a, who), who.user));
 }
 
 double adapt_bias_shown(const struct adapt *a, int type)
 {
 	const struct track *t = find(a, type);
 
-	return exp(log_bias(a, t, t && t->n ? t->top[0] : a->pool.top[0]));
+	return exp(log_bias(a, t, NULL, t && t->n ? t->top[0] : a->pool.top[0]));
 }
 
 /* ---- observing ---- */
@@ -470,9 +498,10 @@ static int percent_of(double confidence)
 
 /* The level may pass 1 (quantile() goes beyond the largest score then) or fall, but not so far that it
  * would take long to come back. */
-static void learn_level(struct adapt *a, int type, uint32_t user, double confidence, bool kept)
+static void learn_level(struct adapt *a, int type, uint64_t family, uint32_t user, double confidence,
+			bool kept)
 {
-	struct level *v = level_claim(a, type, user);
+	struct level *v = level_claim(a, type, family, user);
 	double *raise = &v->raise[percent_of(confidence)], rest = 1.0 - confidence;
 
 	v->used_at = a->observed;
@@ -483,26 +512,33 @@ static void learn_level(struct adapt *a, int type, uint32_t user, double confide
 bool adapt_observe(struct adapt *a, struct adapt_who who, double confidence, double predicted_s,
 		   double upper_s, double actual_s)
 {
-	struct track *t;
+	struct track *t, *f;
 	double score, around;
 
 	if (!(predicted_s > 0.0 && actual_s > 0.0 && isfinite(predicted_s) && isfinite(actual_s)))
 		return false;
 	a->observed++;
-	t = who.type >= 0 ? claim(a, who.type) : NULL;
+	t = who.type >= 0 ? claim(a, a->track, a->max_types, who.type, 0) : NULL;
+	f = who.family ? claim(a, a->kin, MAX_FAMILIES, who.type, who.family) : NULL;
 	score = log(actual_s) - log(predicted_s); /* the ratio itself may not fit */
-	around = score - log_bias(a, t, who.user);
+	around = score - log_bias(a, t, f, who.user);
 	add_score(a, &a->pool, who.user, score, around);
 	if (t) {
 		add_score(a, t, who.user, score, around);
 		t->used_at = a->observed;
 	}
+	if (f) {
+		add_score(a, f, who.user, score, around);
+		f->used_at = a->observed;
+	}
 	if (!isnan(upper_s) && confidence > 0.0 && confidence < 1.0) {
 		bool kept = actual_s <= upper_s;
 
-		learn_level(a, -1, who.user, confidence, kept);
+		learn_level(a, -1, 0, who.user, confidence, kept);
 		if (t)
-			learn_level(a, who.type, who.user, confidence, kept);
+			learn_level(a, who.type, 0, who.user, confidence, kept);
+		if (f)
+			learn_level(a, who.type, who.family, who.user, confidence, kept);
 	}
 	return true;
 }
@@ -555,7 +591,7 @@ static double rank_score(const double *sorted, size_t n, double level, double co
 static double quantile(const struct adapt *a, const struct track *t, uint32_t user, double confidence,
 		       double model_q)
 {
-	const struct level *v = level_find(a, t == &a->pool ? -1 : t->type, user);
+	const struct level *v = level_find(a, t == &a->pool ? -1 : t->type, t->family, user);
 	double raise = v ? v->raise[percent_of(confidence)] : 0.0, room[ADAPT_MAX_RECENT];
 	double limit = trusted(t, user) ? ADAPT_OTHERS * spread_known(a) : 0.0, weight, all;
 	size_t n = in_window(a, t);
@@ -577,8 +613,8 @@ static double quantile(const struct adapt *a, const struct track *t, uint32_t us
 bool adapt_quantile(const struct adapt *a, struct adapt_who who, double confidence, double model_q,
 		    double *out_q, enum adapt_source *out_source)
 {
-	const struct track *t = find(a, who.type);
-	double own, pooled, q = model_q, model = isnan(model_q) ? 0.0 : 1.0;
+	const struct track *t = find(a, who.type), *f = find_family(a, who);
+	double own, kin, pooled, q = model_q, model = isnan(model_q) ? 0.0 : 1.0;
 
 	*out_q = NAN;
 	*out_source = ADAPT_NONE;
@@ -586,6 +622,7 @@ bool adapt_quantile(const struct adapt *a, struct adapt_who who, double confiden
 		return false;
 	pooled = weight_of(a, in_window(a, &a->pool), confidence);
 	own = t ? weight_of(a, in_window(a, t), confidence) : 0.0;
+	kin = f ? weight_of(a, in_window(a, f), confidence) : 0.0;
 	if (pooled > 0.0) {
 		pooled = model > 0.0 ? pooled : 1.0; /* nothing else is there */
 		q = pooled * quantile(a, &a->pool, who.user, confidence, model_q) +
@@ -593,8 +630,11 @@ bool adapt_quantile(const struct adapt *a, struct adapt_who who, double confiden
 	}
 	if (own > 0.0) /* what a type has the pool has, so q is a number */
 		q = own * quantile(a, t, who.user, confidence, model_q) + (1.0 - own) * q;
+	if (kin > 0.0)
+		q = kin * quantile(a, f, who.user, confidence, model_q) + (1.0 - kin) * q;
 	if (isnan(q))
 		return false;
+	own = 1.0 - (1.0 - own) * (1.0 - kin);
 	pooled *= 1.0 - own;
 	model *= 1.0 - own - pooled;
 	*out_q = q;

@@ -1,9 +1,11 @@
 /* Bounds and expectations that stay true when the machine changes after the model was trained. Every finished
  * job gives a score s = log(actual / predicted run time). Three numbers follow from the latest scores, for
- * each job type and for all types together:
+ * all types together, for each job type, and for each family in it (spread.h: a network on so many cpus, say;
+ * what a model gets wrong of a loaded machine it gets wrong for such jobs alike):
  *
- *   bias      a factor on the model's time: the median of the last `recent` scores. A type's median is drawn
- *             towards that of all types, and that one towards 0, as far as the distance could be chance.
+ *   bias      a factor on the model's time: the median of the last `recent` scores. A family's median is drawn
+ *             towards that of its type, that one towards that of all types, and that one towards 0, as far as
+ *             the distance could be chance.
  *   quantile  of the scores around that bias, over a rolling `window`. It replaces the model's conformal
  *             quantile as the window fills.
  *   level     at which the quantile is read: adaptive conformal inference (Gibbs and Candes, NeurIPS 2021). A
@@ -56,6 +58,7 @@ struct adapt;
 struct adapt_who {              /* whose job it is */
 	int type;               /* a number from 0 on that stays with the type; below 0: none */
 	uint32_t user;
+	uint64_t family;        /* of the jobs of its type, as the model tells them apart; 0: not known */
 };
 
 struct adapt_params {           /* all zero: the defaults */
@@ -87,7 +90,7 @@ double adapt_bias(const struct adapt *a, struct adapt_who who);
 double adapt_bias_shown(const struct adapt *a, int type);
 
 enum adapt_source { ADAPT_NONE, ADAPT_MODEL, ADAPT_POOLED, ADAPT_TYPE }; /* what most of the quantile comes
-                                                                            from */
+                                                                            from; a family is of its type */
 
 /* Was nothing observed since the start or the last reset? Then the model's own bounds stand. */
 bool adapt_is_empty(const struct adapt *a);
@@ -95,8 +98,8 @@ bool adapt_is_empty(const struct adapt *a);
 /* The log-factor between the corrected time and its bound: upper = predicted * adapt_bias() * exp(q).
  * model_q: the model's factor, in log time (for a model whose errors are not factors, log(bound / time) of
  * the candidate); NaN: it has none. Scores too few for the confidence (fewer than 9 / 19 / 99 for 90 / 95 /
- * 99 %) have no weight. Beyond that, weight moves with every score from the model to all types and on to the
- * type, so nothing jumps. Returns false, with NaN and ADAPT_NONE, if there is no bound at all. It is O(1)
+ * 99 %) have no weight. Beyond that, weight moves with every score from the model to all types, on to the
+ * type and on to the family, so nothing jumps. Returns false, with NaN and ADAPT_NONE, if there is no bound at all. It is O(1)
  * where all scores are of one user, else O(window). */
 bool adapt_quantile(const struct adapt *a, struct adapt_who who, double confidence, double model_q,
                     double *out_q, enum adapt_source *out_source);

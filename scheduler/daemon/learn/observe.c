@@ -226,8 +226,12 @@ bool learning_is_observation(const struct job_record *row)
 	return row->state == JOB_DONE && row->started_ns && row->ended_ns > row->started_ns;
 }
 
+struct families { /* of a job: sched_family() and sched_kin() */
+	uint64_t family, kin;
+};
+
 static struct sched_observation seen_of(const struct learner *e, const struct job *job, bool stranger,
-					uint64_t family)
+					struct families of)
 {
 	const struct job_record *r = &job->row;
 
@@ -236,7 +240,8 @@ static struct sched_observation seen_of(const struct learner *e, const struct jo
 		.type = job->type_number,
 		.user = r->uid,
 		.stranger = stranger,
-		.family = family,
+		.family = of.family,
+		.kin = of.kin,
 		.confidence = r->confidence,
 		.model_s = r->model_s,
 		.guard_s = isnan(r->guard_s) ? r->run_upper_s : r->guard_s,
@@ -264,7 +269,7 @@ static bool accuracy_plausible(const struct model *m, const struct job_record *r
 static const char *doubt_of(const struct learner *e, const struct job *job, bool stranger)
 {
 	const struct job_record *r = &job->row;
-	struct sched_observation seen = seen_of(e, job, stranger, 0);
+	struct sched_observation seen = seen_of(e, job, stranger, (struct families){ 0 });
 
 	if (!r->model || strcmp(r->model, e->model_name))
 		seen.model_s = NAN;
@@ -273,13 +278,12 @@ static const char *doubt_of(const struct learner *e, const struct job *job, bool
 	return accuracy_plausible(learner_slot(e)->model, r) ? NULL : "accuracy";
 }
 
-/* family: sched_family() */
-static void observe(struct learner *e, const struct job *job, const char *stranger, uint64_t family,
+static void observe(struct learner *e, const struct job *job, const char *stranger, struct families of,
 		    bool quiet)
 {
 	const struct job_record *r = &job->row;
 	double run_s = (double)(r->ended_ns - r->started_ns) / 1e9;
-	struct sched_observation seen = seen_of(e, job, *stranger, family);
+	struct sched_observation seen = seen_of(e, job, *stranger, of);
 
 	/* Stopped early: it did not do what was predicted. */
 	if (!isnan(r->stopped_epoch))
@@ -291,7 +295,7 @@ static void observe(struct learner *e, const struct job *job, const char *strang
 	sched_observe(e->l->d->sched, &seen);
 	kind_count(e, job->type_number, stranger);
 	/* An error of the model on jobs it does not know says nothing about the machine. */
-	if (!*stranger && !family)
+	if (!*stranger && !of.family)
 		watch_drift(e, job->type_number, r->type, r->model_s,
 			    r->foreseen_s > 0.0 ? r->foreseen_s : run_s, quiet);
 }
@@ -306,10 +310,15 @@ static void strangeness(const struct learner *e, const struct job_values *v, boo
 		model_knows(m, v, epochs_open, out, size);
 }
 
-static uint64_t family_of(const struct learner *e, const struct job *job, const struct job_values *v,
-			  const char *stranger)
+static struct families families_of(const struct learner *e, const struct job *job, const struct job_values *v,
+				   const char *stranger)
 {
-	return *stranger ? 0 : sched_family(e->l->d->sched, e->slot, v, job->row.cpus);
+	const struct sched *s = e->l->d->sched;
+
+	if (*stranger)
+		return (struct families){ 0 };
+	return (struct families){ sched_family(s, e->slot, v, job->row.cpus),
+				  sched_kin(s, e->slot, v, job->row.cpus) };
 }
 
 const char *learning_doubt(const struct learning *l, const struct job *job)
@@ -337,7 +346,7 @@ void learning_ended(struct learning *l, const struct job *job)
 			 (unsigned long long)job->id, (unsigned)job->row.uid, doubt);
 		return;
 	}
-	observe(e, job, stranger, family_of(e, job, job_values(job), stranger), false);
+	observe(e, job, stranger, families_of(e, job, job_values(job), stranger), false);
 	learning_probe_ended(l, job);
 	learner_train_due(e);
 }
@@ -357,19 +366,19 @@ static void observe_again(struct learning *l, const struct job *job)
 {
 	struct learner *e = learner_of(l, job);
 	char stranger[sizeof e->kind->stranger] = "";
-	uint64_t family = 0;
+	struct families of = { 0 };
 	struct binding b;
 
 	if (job->row.model && !strcmp(job->row.model, e->model_name) &&
 	    !binding_of_row(l->d->setup, &job->row, &b, NULL)) {
 		strangeness(e, &b.bound->values, b.n_epochs > 0, stranger, sizeof stranger);
-		family = family_of(e, job, &b.bound->values, stranger);
+		of = families_of(e, job, &b.bound->values, stranger);
 		binding_release(&b);
 	}
 	if (doubt_of(e, job, *stranger))
 		l->doubted++;
 	else
-		observe(e, job, stranger, family, true);
+		observe(e, job, stranger, of, true);
 }
 
 void learning_restore(struct learning *l)

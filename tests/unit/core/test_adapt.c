@@ -12,7 +12,7 @@
 #include "scheduler/core/learn/adapt.h"
 #include "tests/support/support.h"
 
-#define BY(type) ((struct adapt_who){ (type), 0 }) /* all jobs are of one user */
+#define BY(number) ((struct adapt_who){ .type = (number), .user = 0 }) /* all jobs are of one user */
 
 #define JOBS 5000
 #define MIDDLE 2500 /* where things change */
@@ -447,6 +447,52 @@ TEST(test_a_quantile_has_its_rank_among_the_scores)
 		assert_true(adapt_observe(a, BY(0), 0.9, 1.0, NAN, exp(0.01 * (1 + i * 50 % 199))));
 	assert_true(adapt_quantile(a, BY(0), 0.9, 7.0, &q, &source));
 	assert_true(fabs(q - 1.80) < 1e-12);
+	adapt_free(a);
+}
+
+/* Two families of one type, one of which takes twice the time: each gets its own bias, the bounds of both are
+ * narrow once the scores from before the biases were known have left the window, and a family without a score
+ * follows its type. */
+TEST(test_families_of_a_type_are_off_each_by_its_own)
+{
+	const struct adapt_who slow = { .type = 0, .family = 7 }, plain = { .type = 0, .family = 8 };
+	const struct adapt_who new = { .type = 0, .family = 9 };
+	struct rng r = rng_stream(3, 1);
+	enum adapt_source source;
+	struct adapt *a;
+	double q[2];
+
+	assert_int_equal(adapt_new(&(struct adapt_params){ 0 }, &a, NULL), 0);
+	for (int i = 0; i < 600; i++) {
+		double noise = exp(0.03 * rng_normal(&r));
+
+		adapt_observe(a, slow, 0.9, 10.0, NAN, 20.0 * noise);
+		adapt_observe(a, plain, 0.9, 10.0, NAN, 10.0 * noise);
+	}
+	assert_true(fabs(adapt_bias(a, slow) - 2.0) < 0.1 && fabs(adapt_bias(a, plain) - 1.0) < 0.05);
+	assert_true(adapt_bias(a, new) == adapt_bias(a, BY(0)));
+	assert_true(adapt_quantile(a, slow, 0.9, log(1.5), &q[0], &source) && source == ADAPT_TYPE);
+	assert_true(adapt_quantile(a, plain, 0.9, log(1.5), &q[1], &source) && source == ADAPT_TYPE);
+	assert_true(q[0] > 0.0 && q[0] < 0.1 && q[1] > 0.0 && q[1] < 0.1);
+	adapt_reset(a, NAN);
+	assert_true(adapt_bias(a, slow) == 1.0);
+	adapt_free(a);
+}
+
+/* Of more families than are remembered the one unused for longest is forgotten. */
+TEST(test_the_family_unused_for_longest_makes_room)
+{
+	struct adapt *a;
+
+	assert_int_equal(adapt_new(&(struct adapt_params){ 0 }, &a, NULL), 0);
+	for (uint64_t f = 1; f <= 65; f++)
+		for (int i = 0; i < 30; i++)
+			adapt_observe(a, (struct adapt_who){ .type = -1, .family = f }, 0.9, 10.0, NAN,
+				      (f == 1 || f == 65 ? 30.0 : 10.0) * (1.0 + 0.001 * (i % 7)));
+	assert_true(adapt_bias(a, (struct adapt_who){ .type = -1, .family = 65 }) > 2.5);
+	assert_true(adapt_bias(a, (struct adapt_who){ .type = -1, .family = 64 }) < 1.2);
+	assert_true(adapt_bias(a, (struct adapt_who){ .type = -1, .family = 1 }) ==
+		    adapt_bias(a, (struct adapt_who){ .type = -1 }));
 	adapt_free(a);
 }
 

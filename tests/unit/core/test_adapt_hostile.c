@@ -136,7 +136,7 @@ TEST(test_a_hostile_fifth_moves_honest_bounds_by_less_than_their_spread)
 TEST(test_eight_lies_before_all_others_move_little)
 {
 	const struct adapt_params defaults = { 0 };
-	const struct adapt_who liar = { 0, 1000 }, other = { 1, 1001 };
+	const struct adapt_who liar = { .type = 0, .user = 1000 }, other = { .type = 1, .user = 1001 };
 	struct rng r = rng_stream(7, 1);
 	struct adapt *a;
 
@@ -179,14 +179,14 @@ TEST(test_implausible_times)
 TEST(test_many_users_teach_a_newcomer)
 {
 	const struct adapt_params defaults = { 0 };
-	const struct adapt_who new = { 0, 99 };
+	const struct adapt_who new = { .type = 0, .user = 99 };
 	struct rng r = rng_stream(3, 1);
 	struct adapt *a;
 
 	assert_int_equal(adapt_new(&defaults, &a, NULL), 0);
 	adapt_reset(a, SPREAD);
 	for (uint32_t i = 0; i < 100; i++)
-		see(a, (struct adapt_who){ 0, 1 + i % 6 }, log(1.5) + SPREAD * rng_normal(&r));
+		see(a, (struct adapt_who){ .type = 0, .user = 1 + i % 6 }, log(1.5) + SPREAD * rng_normal(&r));
 	assert_true(fabs(adapt_bias(a, new) - 1.5) < 0.1);
 	adapt_free(a);
 }
@@ -195,19 +195,19 @@ TEST(test_many_users_teach_a_newcomer)
 TEST(test_a_user_learns_from_his_own_jobs_whatever_others_say)
 {
 	const struct adapt_params defaults = { 0 };
-	const struct adapt_who own = { 0, 1 };
+	const struct adapt_who own = { .type = 0, .user = 1 };
 	struct rng r = rng_stream(4, 1);
 	struct adapt *a;
 
 	assert_int_equal(adapt_new(&defaults, &a, NULL), 0);
 	adapt_reset(a, SPREAD);
 	for (uint32_t i = 0; i < 150; i++) {
-		see(a, (struct adapt_who){ 0, 2 }, SPREAD * rng_normal(&r));
+		see(a, (struct adapt_who){ .type = 0, .user = 2 }, SPREAD * rng_normal(&r));
 		if (i % 3 == 0)
 			see(a, own, log(2.0) + SPREAD * rng_normal(&r));
 	}
 	assert_true(fabs(adapt_bias(a, own) - 2.0) < 0.2);
-	assert_true(fabs(adapt_bias(a, (struct adapt_who){ 0, 2 }) - 1.0) < 0.1);
+	assert_true(fabs(adapt_bias(a, (struct adapt_who){ .type = 0, .user = 2 }) - 1.0) < 0.1);
 	adapt_free(a);
 }
 
@@ -227,7 +227,8 @@ TEST(test_bounds_follow_the_machine_with_many_users)
 			assert_int_equal(adapt_new(&defaults, &a, NULL), 0);
 			adapt_reset(a, SPREAD);
 			for (size_t i = 0; i < 3000; i++) {
-				struct adapt_who who = { (int)(i % 3), 1 + (uint32_t)rng_below(&r, HONEST) };
+				struct adapt_who who = { .type = (int)(i % 3),
+							 .user = 1 + (uint32_t)rng_below(&r, HONEST) };
 				double score = SPREAD * rng_normal(&r), bound = bound_of(a, who, 0);
 
 				if (i >= 1000)

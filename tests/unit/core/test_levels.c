@@ -4,7 +4,7 @@
 #include "scheduler/core/learn/levels.h"
 #include "tests/support/test.h"
 
-static const struct adapt_who me = { 1, 1000 };
+static const struct adapt_who me = { .type = 1, .user = 1000 };
 
 TEST(test_a_level_is_the_mean_of_its_own_latest_jobs)
 {
@@ -19,8 +19,8 @@ TEST(test_a_level_is_the_mean_of_its_own_latest_jobs)
 	assert_true(fabs(mean - 0.6) <= 1e-12);
 	/* neither another family nor another type nor another user's */
 	assert_int_equal(levels_of(l, me, 9, &mean), 0);
-	assert_int_equal(levels_of(l, (struct adapt_who){ 2, 1000 }, 7, &mean), 0);
-	assert_int_equal(levels_of(l, (struct adapt_who){ 1, 1001 }, 7, &mean), 0);
+	assert_int_equal(levels_of(l, (struct adapt_who){ .type = 2, .user = 1000 }, 7, &mean), 0);
+	assert_int_equal(levels_of(l, (struct adapt_who){ .type = 1, .user = 1001 }, 7, &mean), 0);
 	for (int i = 0; i < 200; i++) /* a machine that has changed */
 		levels_observe(l, me, 7, -0.5);
 	assert_int_equal(levels_of(l, me, 7, &mean), LEVELS_RECENT);

@@ -2,7 +2,7 @@
  * what is said of candidates when there are too many jobs to play each of them to the end. */
 #include "tests/unit/core/sched_bed.h"
 
-#define BY(type) ((struct adapt_who){ (type), 0 }) /* all jobs are of one user */
+#define BY(number) ((struct adapt_who){ .type = (number), .user = 0 }) /* all jobs are of one user */
 
 #define MANY 300 /* seats: with 5 candidates too many to play all */
 
@@ -142,41 +142,6 @@ TEST(test_the_bound_that_is_told_lies_between_the_guard_and_the_objective)
 	strike(&t);
 	adapt_free(slow);
 	adapt_free(fast);
-}
-
-/* Another job of 2 cpus on 2 cores would double the time. Of 10 % that may exceed the bound, 5 % are left to
- * arrivals that come early: one that is sure to come, at any moment, is there for 95 % of the time. */
-TEST(test_before_anything_was_learnt_the_bound_that_is_told_allows_for_an_arrival)
-{
-	static const double batch[] = { 64 };
-	const struct adapt_params defaults = { 0 };
-	const struct candidate *c;
-	struct adapt *nothing;
-	struct stage t;
-	double guard_s;
-
-	assert_int_equal(adapt_new(&defaults, &nothing, NULL), 0);
-	build(&t, 4);
-	c = &t.d.candidate[0];
-	t.scene.starting = true;
-	t.scene.who = BY(0);
-	t.scene.told = nothing;
-	t.scene.gap_s = INFINITY;
-	ask(&t, batch, 1, 1e6);
-	guard_s = c->guard_s;
-	assert_true(c->upper_s == guard_s);
-	t.scene.gap_s = 1e-3 * c->time_s;
-	ask(&t, batch, 1, 1e6);
-	assert_true(c->guard_s == guard_s); /* promises do not rest on it */
-	near(c->upper_s, 1.95 * guard_s);
-	t.scene.gap_s = 30.0 * c->time_s; /* 3 % meet one */
-	ask(&t, batch, 1, 1e6);
-	near(c->upper_s, guard_s);
-	t.scene.gap_s = 1e-3 * c->time_s;
-	ask(&t, batch, 1, 1.5 * guard_s); /* the objective is a bound, too */
-	near(c->upper_s, 1.5 * guard_s);
-	strike(&t);
-	adapt_free(nothing);
 }
 
 /* With 60 batches not all are played, and whoever runs at all delays the job with the promise. */

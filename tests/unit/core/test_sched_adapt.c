@@ -8,7 +8,7 @@
 #include "common/stats.h"
 #include "tests/unit/core/sched_bed.h"
 
-#define BY(type) ((struct adapt_who){ (type), 0 }) /* all jobs are of one user */
+#define BY(number) ((struct adapt_who){ .type = (number), .user = 0 }) /* all jobs are of one user */
 
 #define SPREAD 0.15
 #define RESIDUALS 500

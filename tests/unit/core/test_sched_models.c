@@ -100,7 +100,7 @@ static struct sched_observation seen(uint32_t model, double actual_s)
 TEST(test_what_is_learnt_of_one_model_stays_there)
 {
 	struct two t;
-	struct adapt_who who = { 0, 0 };
+	struct adapt_who who = { .type = 0, .user = 0 };
 
 	two_make(&t, 2);
 	for (int i = 0; i < 60; i++) {
@@ -124,7 +124,7 @@ static const struct job_values *values_of(void *owner, uint64_t id, uint32_t *ou
 TEST(test_another_model_of_one_kind_leaves_what_the_others_learnt)
 {
 	struct two t;
-	struct adapt_who who = { 0, 0 };
+	struct adapt_who who = { .type = 0, .user = 0 };
 	struct model *again = NULL;
 
 	two_make(&t, 2);
