@@ -118,8 +118,7 @@ bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id)
 	if (!j->progress.last.n || !model_of(s, &j->r) || sched_estimate(s, now_ns, id, &e, NULL))
 		return false;
 	left_s = live_until_s(j->deadline_ns, s->last_ns);
-	return decide_chance_of(model_of(s, &j->r), sched_adapt(s, j->r.model),
-				learn_who(s, &j->r),
+	return decide_chance_of(model_of(s, &j->r), sched_adapt(s, j->r.model), learn_who(s, &j->r),
 				&(struct decide_odds){ .ratio = j->ratio, .confidence = j->r.confidence },
 				e.end_s, left_s) < DECIDE_NO_CHANCE;
 }

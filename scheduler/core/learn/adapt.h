@@ -99,8 +99,8 @@ bool adapt_is_empty(const struct adapt *a);
  * model_q: the model's factor, in log time (for a model whose errors are not factors, log(bound / time) of
  * the candidate); NaN: it has none. Scores too few for the confidence (fewer than 9 / 19 / 99 for 90 / 95 /
  * 99 %) have no weight. Beyond that, weight moves with every score from the model to all types, on to the
- * type and on to the family, so nothing jumps. Returns false, with NaN and ADAPT_NONE, if there is no bound at all. It is O(1)
- * where all scores are of one user, else O(window). */
+ * type and on to the family, so nothing jumps. Returns false, with NaN and ADAPT_NONE, if there is no bound
+ * at all. It is O(1) where all scores are of one user, else O(window). */
 bool adapt_quantile(const struct adapt *a, struct adapt_who who, double confidence, double model_q,
                     double *out_q, enum adapt_source *out_source);
 

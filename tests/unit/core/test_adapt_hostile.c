@@ -186,7 +186,8 @@ TEST(test_many_users_teach_a_newcomer)
 	assert_int_equal(adapt_new(&defaults, &a, NULL), 0);
 	adapt_reset(a, SPREAD);
 	for (uint32_t i = 0; i < 100; i++)
-		see(a, (struct adapt_who){ .type = 0, .user = 1 + i % 6 }, log(1.5) + SPREAD * rng_normal(&r));
+		see(a, (struct adapt_who){ .type = 0, .user = 1 + i % 6 },
+		    log(1.5) + SPREAD * rng_normal(&r));
 	assert_true(fabs(adapt_bias(a, new) - 1.5) < 0.1);
 	adapt_free(a);
 }
