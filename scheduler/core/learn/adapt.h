@@ -3,8 +3,8 @@
  * all types together, for each job type, and for each family in it (spread.h: a network on so many cpus, say;
  * what a model gets wrong of a loaded machine it gets wrong for such jobs alike):
  *
- *   bias      a factor on the model's time: the median of the last `recent` scores. A family's median is drawn
- *             towards that of its type, that one towards that of all types, and that one towards 0, as far as
+ *   bias      a factor on the model's time: the median of the last `recent` scores. That of a family is drawn
+ *             towards that of its type, this one towards that of all types, and that one towards 0, as far as
  *             the distance could be chance.
  *   quantile  of the scores around that bias, over a rolling `window`. It replaces the model's conformal
  *             quantile as the window fills.
