@@ -422,14 +422,19 @@ struct soak {
 	struct fixture y;
 	struct talk *t;
 	unsigned done, total, next_note;
-	double first_mb, last_mb; /* after the first part, and now */
+	/* The memory of a part is the mean over its windows, because what is free in the heap swings by some
+	 * per cent from one to the next. */
+	double sum_mb;
+	unsigned windows;
+	double first_mb, last_mb; /* of the first part that counts, and of the last */
 	size_t first_fds, last_fds;
 	bool measured;
 };
 
 static void note(struct soak *s)
 {
-	s->last_mb = rss_mb(s->y.pid);
+	s->last_mb = s->sum_mb / s->windows;
+	s->sum_mb = s->windows = 0;
 	s->last_fds = count_fds(s->y.pid);
 	fprintf(s->d->to, "soak: %7u jobs: %7.2f MB, %zu descriptors, longest turn %.1f ms\n", s->done,
 		s->last_mb, s->last_fds, stat_of(s->t, "loop.max_block_ms"));
@@ -532,6 +537,8 @@ unsigned long drill_soak(const struct drill *d, unsigned advised, unsigned real)
 	began = now_s();
 	while (s.done < advised) {
 		advised_window(&s, advised - s.done < SOAK_WINDOW ? advised - s.done : SOAK_WINDOW);
+		s.sum_mb += rss_mb(s.y.pid);
+		s.windows++;
 		if (s.done >= s.next_note) {
 			note(&s);
 			s.next_note += advised / 10;
