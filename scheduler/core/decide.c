@@ -340,12 +340,21 @@ double decide_worth(const struct decision *d, const struct candidate *c)
 	return d->value * chance * accuracy - c->cost;
 }
 
-/* A job that could be refused, or wait, takes none that is worth more to others. While nothing runs there is
- * no end to wait for. */
-static int worth_most(const struct decide_params *p, const struct decision *d)
+/* May it be turned away for what it costs, or be made to wait? On an idle machine nobody gains by that, and a
+ * price that a few arrivals made is a guess. While nothing runs there is no end to wait for. */
+static bool price_refuses(const struct decide_params *p)
 {
 	const struct decide_scene *s = p->scene;
-	bool refuses = !isnan(p->slo_s) && (!s->starting || (s->by_chance && s->n_running));
+
+	if (isnan(p->slo_s))
+		return false;
+	return s->starting ? s->by_chance && s->n_running : s->n_running || s->n_queued;
+}
+
+/* A job that could be refused, or wait, takes none that is worth more to others. */
+static int worth_most(const struct decide_params *p, const struct decision *d)
+{
+	bool refuses = price_refuses(p);
 	int best = -1;
 
 	for (size_t i = 0; i < d->n_candidates; i++) {
@@ -450,7 +459,7 @@ static bool too_dear(const struct decide_params *p, const struct decision *d, co
 {
 	double chance = fmax(c->chance, p->confidence); /* NaN: the confidence */
 
-	return c->cost > 0.0 && !p->scene->starting && !isnan(p->slo_s) &&
+	return c->cost > 0.0 && !p->scene->starting && price_refuses(p) &&
 	       !(d->value * chance * (isfinite(c->accuracy) ? c->accuracy : 1.0) > c->cost);
 }
 

@@ -132,8 +132,8 @@ TEST(test_the_harm_to_a_job_is_in_proportion_to_its_value)
 	near(harm[1], 2.0 * harm[0]);
 }
 
-/* A constant price that no job is worth: none is promised. One taken by chance waits while another runs, says
- * why, and starts when nothing runs. */
+/* A constant price that no job is worth: on an idle machine one is promised all the same, beside another
+ * none. One taken by chance waits while another runs, says why, and starts when nothing runs. */
 TEST(test_a_job_that_costs_more_than_it_brings_waits)
 {
 	struct bed b;
@@ -142,12 +142,14 @@ TEST(test_a_job_that_costs_more_than_it_brings_waits)
 
 	make(&b, "postrider:price=10", 4);
 	r = job(&b, 1, 1000);
-	assert_int_equal(submit(&b, 0, &r), SCHED_REJECTED);
+	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+	r.id = 2;
+	assert_int_equal(submit(&b, 0, &r), SCHED_REJECTED); /* beside one that waits */
+	assert_true(b.d.candidate[0].reasons & REASON_PRICE);
+	assert_int_equal(next(&b, 0), 1);
+	assert_int_equal(submit(&b, 0, &r), SCHED_REJECTED); /* beside one that runs */
 	assert_true(b.d.candidate[0].reasons & REASON_PRICE);
 	r.chance = 0.3;
-	assert_int_equal(submit(&b, 0, &r), SCHED_CHANCE);
-	assert_int_equal(next(&b, 0), 1);
-	r.id = 2;
 	assert_int_equal(submit(&b, 0, &r), SCHED_CHANCE);
 	assert_int_equal(next(&b, 0), 0);
 	assert_int_equal(sched_waiting(b.s, 0, 2, &w, NULL), 0);
@@ -171,6 +173,9 @@ TEST(test_a_job_of_more_value_may_cost_more)
 
 		make(&b, "postrider:price=0.05", 4);
 		r = job(&b, 1, 1000);
+		assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+		assert_int_equal(next(&b, 0), 1);
+		r = job(&b, 2, 1000);
 		r.value = value[k];
 		assert_int_equal(submit(&b, 0, &r), k ? SCHED_PROMISED : SCHED_REJECTED);
 		assert_true(b.d.value == value[k]);
