@@ -11,7 +11,7 @@
 #include "predictors/models/conformal.h"
 
 #define PERCENTS 101
-#define LEVELS 512 /* pairs of a user and a type whose levels are remembered */
+#define LEVELS 512 /* of a user and a type or a family; as many are remembered */
 #define LEVEL_WAYS 4
 #define TOP 3
 #define MAX_FAMILIES 64 /* remembered at a time, as types are */
