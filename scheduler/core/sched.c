@@ -309,6 +309,8 @@ static int arrive(struct sched *s, int64_t now_ns, const struct sched_request *r
 	int rc = sched_check_request(s, r, err);
 
 	plain.slo_s -= s->lag_s;
+	if (s->policy.without & POLICY_CHANCE)
+		plain.chance = 0.0;
 	if (!rc && !model_of(s, r) && !s->policy.policy->choose) {
 		plain.slo_s = NAN; /* nothing can be said about its time */
 		plain.chance = 0.0;

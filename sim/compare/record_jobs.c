@@ -121,7 +121,7 @@ static int jobs_table_init(struct jobs_table *t, const struct compare_result *r,
 
 	*t = (struct jobs_table){ .r = r, .epochs = -1 };
 	for (size_t i = 0; i < r->n_policies; i++)
-		t->chances |= r->policy[i].policy.choice.chance > 0.0;
+		t->chances |= replay_takes_chances(&r->policy[i].policy, first);
 	if (!record_jobs_kept(r))
 		return err_fail(err, ERR_ARG, "what became of the single jobs was not kept");
 	t->column = mem_calloc(n + 1, sizeof *t->column);

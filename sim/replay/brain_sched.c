@@ -129,6 +129,14 @@ static int leave(struct brain *b, int64_t now_ns, size_t job, struct err *err)
 	return daemons_leave(b->daemons, now_ns, b->seat[job], job + 1, cpus_of(b, job), err);
 }
 
+/* What the job asks for; the policy's own for a job that asks for none. */
+static double chance_of(const struct brain *b, const struct trace_job *j)
+{
+	if (isnan(j->slo_s))
+		return 0.0;
+	return j->chance > 0.0 ? j->chance : b->p->policy->choice.chance;
+}
+
 static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *io, struct err *err)
 {
 	struct brain *b = self;
@@ -151,7 +159,7 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *
 		.confidence = replay_confidence(b->p, j),
 		.best_effort = j->best_effort,
 		.may_stop = j->may_stop,
-		.chance = isnan(j->slo_s) ? 0.0 : b->p->policy->choice.chance,
+		.chance = chance_of(b, j),
 		.value = trace_value(j),
 		.memory_mb = k->memory_mb,
 		.memory_mb_per_record = k->memory_mb_per_record,

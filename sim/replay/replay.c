@@ -288,9 +288,22 @@ int replay_check(const struct sim_policy *p, const struct cluster *c, const stru
 	return 0;
 }
 
+bool replay_takes_chances(const struct sim_policy *p, const struct trace *t)
+{
+	if (!p->choice.policy || p->choice.policy->admits_all || p->choice.without & POLICY_CHANCE)
+		return false;
+	if (p->choice.chance > 0.0)
+		return true;
+	for (size_t i = 0; i < t->n_jobs; i++)
+		if (t->job[i].chance > 0.0)
+			return true;
+	return false;
+}
+
 int replay_run(const struct replay_params *p, struct replay_result *out, struct err *err)
 {
-	struct replay_result r = { .n = p->trace->n_jobs, .chances = p->policy->choice.chance > 0.0 };
+	struct replay_result r = { .n = p->trace->n_jobs,
+				   .chances = replay_takes_chances(p->policy, p->trace) };
 	struct replay x = { .p = p, .ops = brain_of(p->policy), .r = &r };
 	int status;
 

@@ -70,13 +70,16 @@ struct replay_result {
 	double busy_s;              /* core-seconds worked */
 	uint64_t events;            /* arrivals, and the world's own: starts, ends, services */
 	size_t most_running, most_queued;
-	bool chances;               /* the policy takes jobs by chance */
+	bool chances;               /* replay_takes_chances() */
 	bool is_bound;              /* of the optimum: nothing was played, and ... */
 	double bound;               /* ... no schedule has a larger mean accuracy, a miss as 0 */
 };
 /* Can the policy run on this cluster? ERR_ARG says why not. */
 int replay_check(const struct sim_policy *p, const struct cluster *c, const struct replay_settings *how,
                  struct err *err);
+/* May it take a job of this trace by chance: for the chance it has as a setting, or for one that a job asks
+ * for? */
+bool replay_takes_chances(const struct sim_policy *p, const struct trace *t);
 int replay_run(const struct replay_params *p, struct replay_result *out, struct err *err);
 void replay_result_release(struct replay_result *r);
 

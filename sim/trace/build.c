@@ -241,6 +241,9 @@ static int check_job(const struct trace_build *b, const struct trace_job *j, str
 	if (!isnan(j->confidence) && !(j->confidence > 0.0 && j->confidence < 1.0))
 		return err_fail(err, ERR_FORMAT, "%s: field confidence: %g is not between 0 and 1",
 				place_of(b, j, place), j->confidence);
+	if (!(j->chance >= 0.0 && j->chance <= TRACE_MAX_CHANCE))
+		return err_fail(err, ERR_FORMAT, "%s: field chance: %g is not between 0 and %g",
+				place_of(b, j, place), j->chance, TRACE_MAX_CHANCE);
 	if (j->value != 0.0 && !(j->value >= TRACE_MIN_VALUE && j->value <= TRACE_MAX_WORTH))
 		return err_fail(err, ERR_FORMAT, "%s: field value: %g is not between %g and %g",
 				place_of(b, j, place), j->value, TRACE_MIN_VALUE, TRACE_MAX_WORTH);

@@ -260,6 +260,8 @@ static uint64_t mix_job(uint64_t h, const struct trace_job *j)
 	h = mix_number(h, j->confidence);
 	if (trace_value(j) != 1.0) /* traces from before there were such columns keep their fingerprint */
 		h = mix_number(h, j->value);
+	if (j->chance > 0.0)
+		h = mix_number(h ^ 2, j->chance);
 	if (j->may_stop)
 		h = rng_mix(h ^ 1);
 	h = rng_mix(h ^ ((uint64_t)j->kind << 32 | j->tenant));

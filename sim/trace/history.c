@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "common/strbuf.h"
 #include "common/text/text.h"
+#include "scheduler/jobs/life.h"
 #include "scheduler/store/store.h"
 #include "sim/trace/build.h"
 #include "sim/trace/names.h"
@@ -191,6 +192,7 @@ static int add_job(struct history *h, const struct job_record *r)
 		.arrival_ns = r->submitted_ns,
 		.slo_s = r->slo_s,
 		.confidence = r->confidence,
+		.chance = isnan(r->chance) ? 0.0 : r->chance,
 		.value = isnan(r->value) ? 0.0 : r->value,
 		.best_effort = r->best_effort,
 		.may_stop = r->may_stop,
@@ -207,6 +209,12 @@ static int add_job(struct history *h, const struct job_record *r)
 	return trace_build_job(h->build, &j, h->err);
 }
 
+/* The scheduler let go of it, not its owner: under another policy it might have been in time. */
+static bool given_up(const struct job_record *r)
+{
+	return r->reason && !strcmp(r->reason, LIFE_NO_CHANCE);
+}
+
 static int read_job(void *owner, const struct job_record *r, struct err *err)
 {
 	struct history *h = owner;
@@ -214,7 +222,7 @@ static int read_job(void *owner, const struct job_record *r, struct err *err)
 	(void)err; /* h->err */
 	if (r->id < 1 || r->id > INT64_MAX)
 		return bad(h, 0, "id", "need a number above 0");
-	if (r->state == JOB_CANCELLED) {
+	if (r->state == JOB_CANCELLED && !given_up(r)) {
 		h->cancelled++;
 		return 0;
 	}

@@ -31,6 +31,7 @@ const char *const trace_field_name[TRACE_FIELDS + 1] = {
 	[TRACE_MEMORY_PER_RECORD] = "memory_mb_per_record",
 	[TRACE_VALUE] = "value",
 	[TRACE_MAY_STOP] = "may_stop",
+	[TRACE_CHANCE] = "chance",
 };
 
 enum trace_field trace_field_of(const char *name)
@@ -282,6 +283,11 @@ int trace_row_field(struct trace_row *r, enum trace_field f, size_t column, cons
 	case TRACE_MEMORY: return read_positive(text, true, &r->kind.memory_mb, err);
 	case TRACE_MEMORY_PER_RECORD: return read_positive(text, true, &r->kind.memory_mb_per_record, err);
 	case TRACE_MAY_STOP: return read_flag(text, &r->job.may_stop, err);
+	case TRACE_CHANCE:
+		if (!text_number(text, &r->job.chance) ||
+		    !(r->job.chance >= 0.0 && r->job.chance <= TRACE_MAX_CHANCE))
+			return bad(err, text, "a number from 0 to 0.9999, such as 0.5");
+		return 0;
 	case TRACE_VALUE:
 		if (!text_number(text, &r->job.value) ||
 		    !(r->job.value >= TRACE_MIN_VALUE && r->job.value <= TRACE_MAX_WORTH))

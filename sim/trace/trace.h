@@ -27,6 +27,7 @@
 #define TRACE_MAX_VALUE 128       /* bytes of a value or a name */
 #define TRACE_MIN_VALUE 0.001     /* of a job, as the daemon takes it */
 #define TRACE_MAX_WORTH 1000.0
+#define TRACE_MAX_CHANCE 0.9999   /* a job may ask for, as the daemon takes it */
 #define TRACE_MAX_ARRIVAL_S 3.2e9 /* a hundred years; nanoseconds of it fit */
 
 struct trace_kind {
@@ -44,6 +45,7 @@ struct trace_job {
 	uint64_t recurring;       /* jobs with the same number > 0 are the same one come again; 0: none */
 	double slo_s;             /* from arrival to end; NaN: no objective */
 	double confidence;        /* NaN: the replay's own */
+	double chance;            /* for which it wants to be taken without a promise; 0: it does not */
 	double value;             /* what it is worth in time, where 1 is usual; 0 counts as 1 */
 	uint32_t kind, tenant;    /* indexes below */
 	int32_t type;             /* -1: none */

@@ -99,7 +99,7 @@ static void print_objectives(const struct compare_result *r, bool colour, struct
 	for (size_t i = 0; i < r->n_policies; i++) {
 		has_oracle |= r->policy[i].policy.oracle;
 		has_optimum |= r->policy[i].policy.optimum;
-		chances |= r->policy[i].policy.choice.chance > 0.0;
+		chances |= replay_takes_chances(&r->policy[i].policy, r->trace[0]);
 	}
 	align[8 + has_optimum + chances] = '\0';
 	cli_table_init(&t, align);

@@ -159,10 +159,12 @@ static int parse_setting(const char *key, const char *value, struct policy_choic
 	char shown[64];
 
 	if (!strcmp(key, "chance") && !p->admits_all) {
-		if (!text_number(value, &io->chance) || !(io->chance > 0.0 && io->chance < 1.0))
-			return err_fail(err, ERR_ARG,
-					"policy %s: the chance '%s' is not a number between 0 and 1", p->name,
-					text_printable(value, shown, sizeof shown));
+		if (parse_part(value, POLICY_CHANCE, io) &&
+		    (!text_number(value, &io->chance) || !(io->chance > 0.0 && io->chance < 1.0)))
+			return err_fail(
+				err, ERR_ARG,
+				"policy %s: the chance '%s' is neither no nor a number between 0 and 1",
+				p->name, text_printable(value, shown, sizeof shown));
 	} else if (!strcmp(key, "bounds") && p->bounds) {
 		if (parse_part(value, POLICY_BOUNDS, io))
 			return bad_setting(p, value, "is neither yes nor no (bounds)", err);

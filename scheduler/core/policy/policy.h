@@ -19,12 +19,13 @@ struct policy;
 struct policy_choice {            /* a policy with its argument, as a configuration names it */
 	const struct policy *policy;
 	double batch;             /* of fixed:B; NaN otherwise */
-	double chance;            /* of NAME:chance=C: for jobs that ask for none themselves; 0 otherwise */
+	double chance;            /* of NAME:chance=C: for jobs that ask for none themselves; 0: none.
+	                             NAME:chance=no takes no job by chance, whatever it asks for */
 	double price;             /* of NAME:price=X: a constant one for a process-second; 0: it is found */
 	unsigned without;         /* parts that are switched off: enum policy_part, or-ed */
 	const char *model;        /* of NAME:model=M, instead of the one it wants; NULL: none */
 };
-enum policy_part { POLICY_BOUNDS = 1, POLICY_LOOK_AHEAD = 2, POLICY_PRICE = 4 };
+enum policy_part { POLICY_BOUNDS = 1, POLICY_LOOK_AHEAD = 2, POLICY_PRICE = 4, POLICY_CHANCE = 8 };
 
 struct policy {
 	const char *name;         /* "courier" */

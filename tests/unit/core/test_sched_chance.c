@@ -107,6 +107,19 @@ TEST(test_a_promise_goes_before_a_chance_and_a_chance_before_best_effort)
 	drop(&b);
 }
 
+TEST(test_a_policy_without_chances_takes_no_job_by_chance)
+{
+	struct sched_params p;
+	struct bed b;
+
+	make_spread(&b, 2);
+	p = params(&b, "postrider:chance=no", 2);
+	remake(&b, &p);
+	assert_int_equal(submit_chance(&b, 0, 1, near_s, 0.3), SCHED_REJECTED);
+	near(b.d.offer.chance, near_chance); /* what it could have had is still said */
+	drop(&b);
+}
+
 TEST(test_a_chance_out_of_range_is_an_error)
 {
 	struct bed b;

@@ -136,6 +136,41 @@ TEST(test_chances_are_taken_beside_promises)
 	assert_true(by_chance > 4 && met > 0 && met < by_chance && kept > promised * 9 / 10);
 }
 
+/* A job's own chance counts as a policy's does, and before it. */
+TEST(test_jobs_may_ask_for_a_chance_themselves)
+{
+	struct replay_bed b = { 0 };
+	struct replay_result asked, by_policy, never;
+	size_t by_chance = 0;
+
+	replay_bed_open(
+		&b, "gen:poisson,jobs=300,rate=0.5,cpus=1|2,network=lenet5|simplenet,slo=lognormal:0.8:0.6",
+		"measured:configs/profiles/two-cores/runs.csv", "cores=2,slots=4",
+		"postrider:chance=0.1,postrider,postrider:chance=0.9,postrider:chance=no");
+	assert_false(replay_takes_chances(&b.policy[1], b.trace));
+	by_policy = replay_bed_run(&b, 0, 1);
+	for (size_t i = 0; i < b.trace->n_jobs; i++)
+		b.trace->job[i].chance = 0.1;
+	for (size_t policy = 1; policy < 3; policy++) {
+		asked = replay_bed_run(&b, policy, 1);
+		assert_true(asked.chances);
+		for (size_t i = 0; i < asked.n; i++) {
+			assert_int_equal(asked.outcome[i].by_chance, by_policy.outcome[i].by_chance);
+			assert_int_equal(asked.outcome[i].end_ns, by_policy.outcome[i].end_ns);
+			by_chance += asked.outcome[i].by_chance;
+		}
+		replay_result_release(&asked);
+	}
+	never = replay_bed_run(&b, 3, 1);
+	assert_false(never.chances);
+	for (size_t i = 0; i < never.n; i++)
+		assert_false(never.outcome[i].by_chance);
+	assert_true(by_chance > 2);
+	replay_result_release(&never);
+	replay_result_release(&by_policy);
+	replay_bed_close(&b);
+}
+
 /* On a machine with far too much to do, jobs that are worth more are met more often; under a policy without a
  * price they are not. */
 TEST(test_jobs_of_more_value_come_first_where_capacity_has_a_price)

@@ -34,6 +34,9 @@
 	"DEFAULT 0; ALTER TABLE jobs ADD COLUMN epochs REAL; ALTER TABLE jobs ADD COLUMN model_s REAL;"      \
 	"ALTER TABLE jobs ADD COLUMN may_stop INTEGER NOT NULL DEFAULT 0;"                                   \
 	"ALTER TABLE jobs ADD COLUMN stopped_epoch REAL;"
+#define VERSION_4                                                                                            \
+	"ALTER TABLE jobs ADD COLUMN guard_s REAL; ALTER TABLE jobs ADD COLUMN foreseen_s REAL;"             \
+	"ALTER TABLE jobs ADD COLUMN chance REAL;"
 #define COLUMNS "(id,uid,type,params,batches,cpus,slo_s,confidence,best_effort,state,submitted_ns"
 
 static int disarm(void **state)
@@ -62,6 +65,8 @@ static sqlite3 *make(const char *path, int version)
 	run(db, VERSION_1);
 	if (version > 1)
 		run(db, VERSION_2);
+	if (version > 3)
+		run(db, VERSION_4);
 	snprintf(sql, sizeof sql, "PRAGMA user_version=%d; INSERT INTO meta VALUES('schema_version',%d)",
 		 version, version);
 	run(db, sql);
@@ -187,6 +192,25 @@ TEST(test_version_1_has_no_tenants)
 	t = history(path);
 	assert_int_equal(t->n_jobs, 1);
 	assert_string_equal(t->tenant[0], "uid-1000");
+	trace_free(t);
+}
+
+/* The scheduler gave it up, not its owner: under another policy it might have been in time. */
+TEST(test_a_job_taken_by_chance_and_given_up_is_there_with_its_chance)
+{
+	const char *path = support_path(support_temp_dir(), "chance.db");
+	sqlite3 *db = make(path, 4);
+	struct trace *t;
+
+	run(db, "INSERT INTO jobs" COLUMNS ",reason,chance) VALUES"
+		"(7,1,'x','{}',NULL,3,5,0.9,0,'cancelled',1763280000000000000,'no_chance',0.4),"
+		"(8,1,'x','{}',NULL,3,5,0.9,0,'cancelled',1763280000000000000,'cancelled',0.4)");
+	sqlite3_close(db);
+	t = history(path);
+	assert_int_equal(t->n_jobs, 1);
+	assert_int_equal(t->job[0].id, 7);
+	assert_true(t->job[0].chance == 0.4);
+	assert_string_equal(t->notice[0], "1 cancelled job is left out");
 	trace_free(t);
 }
 
