@@ -100,9 +100,10 @@ static int check_params(const struct compare_params *p, struct err *err)
 
 /* ---- traces and worlds ---- */
 
-static bool is_generated(const struct compare_params *p)
+/* Are the jobs of each replication drawn anew? */
+static bool is_drawn(const struct compare_params *p)
 {
-	return !strncmp(p->trace.spec, GENERATED, strlen(GENERATED));
+	return p->trace.resample || !strncmp(p->trace.spec, GENERATED, strlen(GENERATED));
 }
 
 static int open_trace(const struct compare_params *p, size_t replication, struct trace **out, struct err *err)
@@ -253,7 +254,7 @@ static int open_all(const struct compare_params *p, struct compare_result *r, st
 
 	if (status)
 		return status;
-	if (is_generated(p))
+	if (is_drawn(p))
 		return open_others(p, r, err);
 	for (size_t i = 1; i < r->replications; i++) {
 		r->trace[i] = r->trace[0];

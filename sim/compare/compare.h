@@ -12,7 +12,7 @@
 #define COMPARE_LEAST_RUNS 30        /* of a measured world: below, no policy is called better */
 
 struct compare_params {
-	/* a generated one is drawn anew in each replication: trace.seed + replication */
+	/* a generated or resampled one is drawn anew in each replication: trace.seed + replication */
 	struct trace_source trace;
 	struct world_params world;   /* its trace and what-if are filled in here */
 	struct what_if what;
@@ -47,7 +47,7 @@ struct compare_policy {              /* one of the policies */
 struct compare_result {
 	struct compare_policy *policy; size_t n_policies;
 	size_t baseline, replications;
-	struct trace **trace;        /* per replication; the same pointer where it is not generated */
+	struct trace **trace;        /* per replication; the same pointer where it is not drawn anew */
 	struct world **world;        /* per replication, too */
 	struct csv *training;        /* what the models of replication 0 learnt from; NULL: --model */
 	size_t tests;                /* against the baseline, for whose number p_holm is corrected */

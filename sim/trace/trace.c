@@ -73,7 +73,7 @@ static int open_file(const struct trace_source *s, struct trace **out, struct er
 			text_tail(s->spec, SPEC_SHOWN));
 }
 
-int trace_open(const struct trace_source *s, struct trace **out, struct err *err)
+static int open_source(const struct trace_source *s, struct trace **out, struct err *err)
 {
 	bool generated = !s->history && strncmp(s->spec, "gen:", 4) == 0;
 
@@ -85,6 +85,20 @@ int trace_open(const struct trace_source *s, struct trace **out, struct err *err
 	if (generated)
 		return generate_trace(s->spec + 4, s->seed, out, err);
 	return open_file(s, out, err);
+}
+
+int trace_open(const struct trace_source *s, struct trace **out, struct err *err)
+{
+	struct trace *t = NULL;
+	int rc = open_source(s, &t, err);
+
+	if (!rc && s->resample)
+		rc = trace_resample(t, s->resample, s->seed, err);
+	if (rc)
+		trace_free(t);
+	else
+		*out = t;
+	return rc;
 }
 
 /* ---- scaling ---- */

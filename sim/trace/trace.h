@@ -80,7 +80,8 @@ struct trace_source {             /* what the command line says of it */
 	 * or "gen:KIND,key=value,..." (generate.h) */
 	const char *spec;
 	const char *map;          /* SWF: JSON file of the mapping; NULL: the built-in one */
-	uint64_t seed;            /* of a generator */
+	uint64_t seed;            /* of a generator, and of what is drawn */
+	uint64_t resample;        /* so many jobs are drawn from those of the trace; 0: all as they are */
 	bool history;             /* spec is the daemon's database or state folder, whatever its name */
 };
 int trace_open(const struct trace_source *s, struct trace **out, struct err *err);
@@ -104,6 +105,10 @@ void trace_write_jsonl(const struct trace *t, struct strbuf *out);
 /* Every objective times slo_scale and every gap between arrivals times 1 / load_scale; both > 0. After an
  * error the trace can only be freed. */
 int trace_scale(struct trace *t, double slo_scale, double load_scale, struct err *err);
+
+/* n jobs instead of those that are there: jobs, and gaps between arrivals, drawn with replacement.
+ * ERR_FORMAT: fewer than 2 jobs. After an error the trace can only be freed. */
+int trace_resample(struct trace *t, size_t n, uint64_t seed, struct err *err);
 
 /* Leaves out the kinds that are marked and their jobs, and says so in `about` and a notice with the reason.
  * Kinds are numbered anew. ERR_FORMAT: no job is left. */

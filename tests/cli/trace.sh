@@ -42,6 +42,8 @@ run trace gen:poisson,jobs=300 --seed 7 --json
 same "$dir/out" "$dir/seven" "the same seed, the same trace"
 run trace gen:poisson,jobs=300 --seed 8 --json
 that "another seed, another trace" sh -c "! cmp -s '$dir/out' '$dir/seven'"
+expect 0 "jobs drawn from a trace" trace configs/traces/morning.csv --resample 40 --json
+says out 'drawn from 10 jobs over 40 s' "jobs drawn from a trace: how many, and from what"
 
 printf 'arrival_s,cpus\n0,1\n3,two\n' >"$dir/bad.csv"
 expect 6 "a bad trace" trace "$dir/bad.csv"

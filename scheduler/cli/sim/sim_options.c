@@ -31,6 +31,10 @@ size_t sim_options_list(struct sim_options *o, struct cli_option *out)
 		  &o->daemons },
 		{ 0, "from-history", CLI_TEXT, "PATH",
 		  "take the jobs from a daemon's database or state folder, instead of TRACE", &o->history },
+		{ 0, "resample", CLI_COUNT, "N",
+		  "draw N jobs from those of the trace in each replication, and gaps between them:\n"
+		  "for a history of few jobs",
+		  &o->params.trace.resample },
 		{ 0, "map", CLI_TEXT, "FILE", "how fields of the Standard Workload Format become jobs (JSON)",
 		  &o->params.trace.map },
 		{ 0, "schema", CLI_TEXT, "FILE",

@@ -265,10 +265,12 @@ static int find_source(struct sim_setup *s, const struct cli *c, const struct si
 	if (!trace && !o->history)
 		return err_fail(err, ERR_ARG,
 				"which jobs? Name a trace (a file or gen:KIND,...), or --from-history PATH");
-	if (trace && !strcmp(trace, "-") && (o->sweep || o->capacity))
+	if (trace && !strcmp(trace, "-") && (o->sweep || o->capacity || source->resample))
 		return err_fail(err, ERR_ARG,
 				"a trace on standard input is read once; put it into a file for %s",
-				o->sweep ? "--sweep" : "--capacity");
+				o->sweep      ? "--sweep"
+				: o->capacity ? "--capacity"
+					      : "--resample");
 	source->spec = o->history ? o->history : trace;
 	source->history = o->history != NULL;
 	source->seed = s->params.seed;

@@ -151,6 +151,8 @@ static const char *not_with_paper(const struct cli *c, const struct compare_opti
 		return "--capacity";
 	if (s->params.drift || s->params.stragglers || s->params.failures || s->noise)
 		return "a disturbance";
+	if (s->params.trace.resample)
+		return "--resample";
 	return s->params.trace.map ? "--map" : NULL;
 }
 

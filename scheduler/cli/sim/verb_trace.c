@@ -292,7 +292,10 @@ int verb_trace(int argc, char **argv)
 		  "take the jobs from a daemon's database or state folder, instead of TRACE", &history },
 		{ 0, "map", CLI_TEXT, "FILE", "how SWF fields become jobs (configs/traces/swf-map.json)",
 		  &source.map },
-		{ 0, "seed", CLI_COUNT, "N", "the seed of a generated trace (default: 1)", &source.seed },
+		{ 0, "resample", CLI_COUNT, "N", "draw N jobs from those of the trace, and gaps between them",
+		  &source.resample },
+		{ 0, "seed", CLI_COUNT, "N", "the seed of a generated or drawn trace (default: 1)",
+		  &source.seed },
 		{ 0 },
 	};
 	const struct cli_usage usage = {

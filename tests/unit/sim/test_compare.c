@@ -479,6 +479,26 @@ TEST(test_postrider_keeps_promises_and_beats_a_random_choice)
 	compare_free(r);
 }
 
+/* Else 20 replications of a dozen jobs say the same 20 times. */
+TEST(test_a_resampled_trace_is_drawn_anew_in_each_replication)
+{
+	struct compare_result *r;
+	struct bed b;
+
+	bed_init(&b, "naive,fixed:128", 3);
+	b.p.trace.spec = "configs/traces/morning.csv";
+	r = run_or_fail(&b.p);
+	assert_ptr_equal(r->trace[0], r->trace[1]);
+	compare_free(r);
+	b.p.trace.resample = 30;
+	r = run_or_fail(&b.p);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(r->trace[i]->n_jobs, 30);
+	assert_true(r->trace[0]->fingerprint != r->trace[1]->fingerprint);
+	assert_true(r->trace[1]->fingerprint != r->trace[2]->fingerprint);
+	compare_free(r);
+}
+
 /* The short form of tests/bars/test_price_bars.c: where a batch trades time for accuracy and the disk binds,
  * a price gets more of an overloaded machine than each job's best batch, and than one batch for all. */
 TEST(test_a_price_gets_more_of_a_full_machine)

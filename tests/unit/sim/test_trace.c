@@ -76,6 +76,68 @@ TEST(test_jobs_that_are_left_out_are_counted_and_kinds_renumbered)
 	trace_free(t);
 }
 
+static int compare_gaps(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Nothing is made up: each job is one of the trace, and each gap one of its gaps. All jobs come about as
+ * often. */
+TEST(test_drawn_jobs_and_gaps_are_those_of_the_trace)
+{
+	enum { N = 4000 };
+	struct trace_source s = { .spec = "configs/traces/morning.csv", .seed = 3, .resample = N };
+	struct trace *from = open_spec(s.spec), *t = NULL, *again = NULL;
+	size_t n = from->n_jobs, times[16] = { 0 };
+	int64_t gap[16];
+
+	assert_in_range(n, 4, 16);
+	for (size_t i = 1; i < n; i++)
+		gap[i - 1] = from->job[i].arrival_ns - from->job[i - 1].arrival_ns;
+	qsort(gap, n - 1, sizeof *gap, compare_gaps);
+	assert_int_equal(trace_open(&s, &t, NULL), 0);
+	assert_int_equal(t->n_jobs, N);
+	for (size_t i = 0; i < N; i++) {
+		int64_t passed = i ? t->job[i].arrival_ns - t->job[i - 1].arrival_ns : gap[0];
+		size_t k = 0;
+
+		assert_int_equal(t->job[i].id, i + 1);
+		assert_non_null(bsearch(&passed, gap, n - 1, sizeof *gap, compare_gaps));
+		while (k < n && from->job[k].line != t->job[i].line)
+			k++;
+		assert_true(k < n && !memcmp(&from->job[k].slo_s, &t->job[i].slo_s, sizeof(double)) &&
+			    from->job[k].kind == t->job[i].kind);
+		times[k]++;
+	}
+	for (size_t k = 0; k < n; k++) /* 5 deviations of a count of N draws */
+		assert_true(fabs((double)times[k] - (double)N / n) < 5.0 * sqrt((double)N / n));
+	assert_non_null(strstr(t->about, "drawn from 10 jobs"));
+	assert_int_equal(trace_open(&s, &again, NULL), 0);
+	assert_true(again->fingerprint == t->fingerprint && t->fingerprint != from->fingerprint);
+	trace_free(again);
+	s.seed = 4;
+	assert_int_equal(trace_open(&s, &again, NULL), 0);
+	assert_true(again->fingerprint != t->fingerprint);
+	trace_free(again);
+	trace_free(t);
+	trace_free(from);
+}
+
+TEST(test_one_job_has_no_gaps_to_draw_from)
+{
+	struct trace_source s = { .spec = "gen:poisson,jobs=1,rate=1", .seed = 1, .resample = 5 };
+
+	refuse(&s, ERR_FORMAT, "at least 2 are needed");
+	s.spec = "gen:poisson,jobs=2,rate=1";
+	s.resample = (uint64_t)TRACE_MAX_JOBS + 1;
+	refuse(&s, ERR_ARG, "need 1 to 20000000");
+	s.spec = "gen:poisson,jobs=2,rate=1e-9"; /* 30 years between two jobs */
+	s.resample = 1000;
+	refuse(&s, ERR_ARG, "would arrive over more than");
+}
+
 TEST(test_the_name_says_what_it_is)
 {
 	struct trace *t;
