@@ -50,7 +50,7 @@ echo "Digits to train on, drawn by a generator: nothing is downloaded."
 	show postrider-train --make-digits "$out/digits" --samples 12000 --test 2000 || stop "no digits"
 
 echo
-echo "A short designed experiment on this machine: 48 settings of a real training job, alone, beside copies and mixed."
+echo "A short designed experiment on this machine: 36 settings of a real training job, alone, beside copies and mixed, twice."
 show postrider profile configs/designs/quick.json -o "$table" --restart || stop "measuring failed"
 
 echo
@@ -72,16 +72,16 @@ until "$bin/postrider" stats -q >/dev/null 2>&1; do
 	sleep 0.1
 done
 
-# bounds NETWORK CPUS: what the daemon would promise now, whatever else the machine does: the bound with each batch, in a
-# variable of its name.
-b64='' b128='' b256='' b512=''
+# bounds NETWORK CPUS: the shortest objective that the daemon would promise now with each batch, whatever else the machine
+# does, in a variable of its name. It is a day less what would be left of a day.
+b32='' b128='' b512=''
 bounds() {
 	"$bin/postrider" submit digits -q --json --dry-run --set "network=$1" --cpus "$2" --slo 1d |
 		tr -d ' \n' | sed 's/{"batch":/\n&/g' >"$out/bounds"
-	for batch in 64 128 256 512; do
-		bound=$(sed -n "s/^{\"batch\":$batch,.*\"upper_s\":\([0-9.e+-]*\).*/\1/p" "$out/bounds" | head -n 1)
-		[ -n "$bound" ] || stop "no bound of batch $batch"
-		eval "b$batch=$bound"
+	for batch in 32 128 512; do
+		left=$(sed -n "s/^{\"batch\":$batch,.*\"headroom_s\":\([0-9.e+-]*\).*/\1/p" "$out/bounds" | head -n 1)
+		[ -n "$left" ] || stop "no bound of batch $batch"
+		eval "b$batch=$(awk "BEGIN { printf \"%.6f\", 86400 - $left }")"
 	done
 }
 
@@ -96,12 +96,12 @@ what_became() {
 }
 
 echo
-echo "The objective decides the batch. Four jobs, one at a time, each with more time than the one before:"
-for rule in 'b512, b256' 'b256, b128' 'b128, b64' 'b64, 2 * b64'; do
+echo "The objective decides the batch. Three jobs, one at a time, each with more time than the one before:"
+for rule in 'b512, b128' 'b128, b32' 'b32, 2 * b32'; do
 	bounds simplenet 2
 	# above the bound of one batch, and below that of the next smaller one
-	slo=$(awk -v b64="$b64" -v b128="$b128" -v b256="$b256" -v b512="$b512" \
-		"function between(a, b) { return a * (b / a) ^ 0.3 } BEGIN { printf \"%.3f\", between($rule) }")
+	slo=$(awk -v b32="$b32" -v b128="$b128" -v b512="$b512" \
+		"function between(a, b) { return sqrt(a * b) } BEGIN { printf \"%.3f\", between($rule) }")
 	id=$("$bin/postrider" submit digits --set network=simplenet --cpus 2 --slo "${slo}s" -q)
 	code=$?
 	echo "job $id: simplenet within $slo s: $(what_became "$id" $code)"
@@ -109,13 +109,13 @@ for rule in 'b512, b256' 'b256, b128' 'b128, b64' 'b64, 2 * b64'; do
 done
 
 echo
-echo "Eight more with objectives from generous to hopeless, side by side. What cannot be promised is taken without a"
-echo "promise if it is as likely as not to be in time (--chance 0.5):"
+echo "Nine more with objectives from generous to hopeless, side by side. What cannot be promised is taken without a"
+echo "promise if its chance to be in time is at least 0.3 (\"chance\" in the configuration, or submit --chance 0.3):"
 bounds lenet5 1
-show postrider submit digits --set network=lenet5 --slo "$(awk "BEGIN { printf \"%.2f\", 3 * $b64 }")s" --chance 0.5 ||
+show postrider submit digits --set network=lenet5 --slo "$(awk "BEGIN { printf \"%.2f\", 3 * $b32 }")s" ||
 	echo "(refused: exit code $?)"
 n=1
-for share in 1.5 3 0.9 4 1 0.8 0.2; do
+for share in 1.5 3 0.9 0.8 1 0.2 2 4; do
 	sleep 0.5
 	case $((n % 2)) in
 	0) network=lenet5 cpus=1 ;;
@@ -123,7 +123,7 @@ for share in 1.5 3 0.9 4 1 0.8 0.2; do
 	esac
 	bounds $network $cpus
 	slo=$(awk "BEGIN { printf \"%.2f\", $share * $b128 }")
-	id=$("$bin/postrider" submit digits --set "network=$network" --cpus $cpus --slo "${slo}s" --chance 0.5 -q)
+	id=$("$bin/postrider" submit digits --set "network=$network" --cpus $cpus --slo "${slo}s" -q)
 	code=$?
 	echo "job $id: $network within $slo s: $(what_became "$id" $code)"
 	n=$((n + 1))
@@ -147,9 +147,10 @@ show postrider list --outcomes
 show postrider stats
 
 echo
-echo "And what would other policies have done? The same jobs, replayed in a simulation of what was measured above:"
-show postrider compare --from-history "$out/state" --world "measured:$table" --cluster "cores=$(nproc),slots=4" \
-	--policies courier,postrider,postrider:chance=0.5,naive,greedy-oracle --replications 12 -o "$out/compare" -q || stop "comparing failed"
+echo "And what would other policies have done? 120 jobs at a time, drawn from these twelve and replayed in a"
+echo "simulation of what was measured above. The models learn from one replication, and the other one happens:"
+show postrider compare --from-history "$out/state" --resample 120 --world "measured:$table" --cluster "cores=$(nproc),slots=4" \
+	--policies courier,postrider,postrider:chance=no,naive,greedy-oracle --replications 12 -o "$out/compare" -q || stop "comparing failed"
 show postrider report "$out/compare" || stop "no report"
 
 cat <<END
