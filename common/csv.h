@@ -19,7 +19,7 @@
 struct csv {
 	char *name;        /* what errors call it */
 	size_t n_columns, n_rows;
-	char **header;     /* n_columns; no two alike, none empty */
+	char **header;     /* n_columns; all different, none empty */
 	char **cell;       /* row-major, n_rows * n_columns, NUL-terminated, inside `text` */
 	uint32_t *line;    /* the line in the file on which each row starts */
 	char *text;

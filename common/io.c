@@ -286,7 +286,7 @@ static int replace_file(const char *path, const struct stat *old, const void *by
 		goto out;
 	}
 	if (old) {
-		/* A file that root writes anew keeps its owner; for other users this cannot succeed. */
+		/* A file that root writes again keeps its owner; for other users this cannot succeed. */
 		if ((old->st_uid != geteuid() || old->st_gid != getegid()) &&
 		    fchown(fd, old->st_uid, old->st_gid) < 0)
 			errno = 0;

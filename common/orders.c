@@ -1,8 +1,8 @@
 /* A queue of orders to one thread. See orders.h. */
 #include "common/orders.h"
 
-/* The list is last in, first out. It is only ever emptied as a whole, so nobody takes the top off while
- * somebody else looks below it: that is what makes such a list hard to share. */
+/* The list is last in, first out. It is only emptied as a whole, so no thread takes the top off while another
+ * one looks below it. That would make such a list hard to share. */
 static void put(_Atomic(struct order *) *list, struct order *o)
 {
 	struct order *top = atomic_load(list);

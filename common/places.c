@@ -1,4 +1,4 @@
-/* Default places (FHS for root, XDG base directories for everybody else), and names of users and groups. */
+/* Default places (FHS for root, XDG base directories for other users), and names of users and groups. */
 #define _GNU_SOURCE
 #include "common/places.h"
 

@@ -21,8 +21,8 @@ int place_absolute(const char *path, char **out, struct err *err);
 bool place_is_system(void); /* root: the daemon serves the whole machine; else it serves one user */
 int place_state_dir(char **out, struct err *err);
 int place_socket(char **out, struct err *err);
-/* Where the daemon that `postrider run` starts keeps its things, and its socket. They are the user's also for
- * root: the command is the user's own business. */
+/* Where the daemon that `postrider run` starts keeps its things, and its socket. Root, too, has its own as a
+ * user, not those of the machine's daemon. */
 int place_run(char **out_dir, char **out_socket, struct err *err);
 /* "/FOLDER/config.json" of the user's configuration; NULL: there is no home to look in. */
 char *place_user_config(void);

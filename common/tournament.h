@@ -13,7 +13,7 @@ struct tournament { /* all zero: without players */
 	uint32_t n, n_leaves;
 };
 
-int tournament_init(struct tournament *t, uint32_t n, int64_t key); /* n >= 1, all alike; 0, or -1 without
+int tournament_init(struct tournament *t, uint32_t n, int64_t key); /* n >= 1, all equal; 0, or -1 without
                                                                        memory */
 void tournament_release(struct tournament *t);
 void tournament_set(struct tournament *t, uint32_t player, int64_t key);

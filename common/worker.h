@@ -1,10 +1,9 @@
-/* A thread that works beside an event loop, and the bell by which one side wakes the other. Signals are
- * the loop's business: all of them are blocked in the thread, so that no handler runs there.
+/* A thread that works beside an event loop, and the bell by which one side wakes the other. Only the loop
+ * handles signals: all of them are blocked in the thread, so that no handler runs there.
  *
- *	bell_new(&fd, true, err); worker_start(&w, run, arg, "the reload", err);   the loop waits for fd
- *	bell_ring(fd);                                                             the thread has something
- *	bell_clear(fd); ... worker_join(&w); bell_free(&fd);                       the loop takes it
- */
+ * 	bell_new(&fd, true, err); worker_start(&w, run, arg, "the reload", err);   the loop waits for fd
+ * 	bell_ring(fd);                                                             the thread has something
+ * 	bell_clear(fd); ... worker_join(&w); bell_free(&fd);                       the loop takes it */
 #ifndef COMMON_WORKER_H
 #define COMMON_WORKER_H
 

@@ -1,33 +1,33 @@
-/* The calibrated model of a training job on a shared machine: what one iteration costs, with parameters
- * that a person can read and that come from measurements.
+/* The calibrated model of a training job on a shared machine: what one iteration costs, with parameters that
+ * a person can read and that come from measurements.
  *
  *   T = start + iterations * ((fixed + record * batch / min(cpus, batch)^a) * max(1, processes / cores)
  *                             + (disk + disk_record * batch) * (1 + processes / saturation)
  *                             + delay + delay_record * batch)
  *
  * The disk's factor is the stretch 1 / (1 - rho) of an M/M/1 disk whose load limits itself: in a closed
- * network of P cycling processes an arriving one finds about P rho' others, so the response grows by a
- * line and never explodes (Reiser and Lavenberg, J. ACM 27(2), 1980: the arrival theorem). The max() is
- * processor sharing: more processes than cores share them evenly. `delay` is waiting elsewhere (for an
- * accelerator, for the network): other processes do not stretch it. `start` is paid once, whatever the
- * iterations, and is not stretched either: an interpreter that starts does use the cpu, but a download does
- * not, and a table rarely tells them apart. `record`, `fixed`, `start` and the two delays may differ between
- * categories (networks): by a factor each, where the data shows it. Where the cpus share the fixed cost of
- * an iteration as well, as they do in a job whose whole iteration is parallel, it is divided by
- * min(cpus, batch)^a too: the table says which of the two it is.
+ * network of P cycling processes an arriving one finds about P rho' others, so the response grows by a line
+ * and never explodes (Reiser and Lavenberg, J. ACM 27(2), 1980: the arrival theorem). The max() is processor
+ * sharing: more processes than cores share them evenly. `delay` is waiting elsewhere (for an accelerator, for
+ * the network): other processes do not stretch it. `start` is paid once, for any number of iterations, and is
+ * not stretched either: an interpreter that starts does use the cpu, but a download does not, and a table
+ * rarely shows which it is. `record`, `fixed`, `start` and the two delays may differ between categories
+ * (networks): by a factor each, where the data shows it. Where the cpus share the fixed cost of an iteration
+ * as well, as they do in a job whose whole iteration is parallel, it is divided by min(cpus, batch)^a too:
+ * the table says which of the two it is.
  *
- * Devices. Where the runs of a table differ in their devices (gpus), those are a station of their own: a job
- * with devices computes its records there and not on the cpus, in delay + delay_record * batch / devices an
- * iteration, and a job without any has no such delay. The devices belong to the job alone while it runs, so
- * nobody stretches that time either.
+ * Devices. Where the runs of a table differ in their devices (gpus), those are a separate station: a job with
+ * devices computes its records there and not on the cpus, in delay + delay_record * batch / devices an
+ * iteration, and a job without any has no such delay. No other job uses the devices meanwhile, so that time
+ * is not stretched either.
  *
- * A run among more processes than cores tells waiting from computing by its time. Where a table has too few
- * of those, the cores that the runs kept busy tell it, if they were measured: the share of its time that a
- * job computes is one more equation of its row. Without either, all that is not the disk's counts as
- * computing, so that a neighbour is never thought to be harmless.
+ * The time of a run among more processes than cores separates waiting from computing. Where a table has too
+ * few such runs, the cores that the runs kept busy separate them, if they were measured: the share of its
+ * time that a job computes is one more equation of its row. Without either, everything that is not the disk's
+ * counts as computing, so that no neighbour is thought to be harmless.
  *
- * Phases. A run that tells how long it fetched, computed and waited tells the disk, the cpu, the delay and,
- * by what is left of its time, the start-up: more equations of its row (calibrate_phases.c).
+ * Phases. A run may report how long it fetched, computed and waited. That gives the disk, the cpu, the delay
+ * and, by the rest of its time, the start-up: more equations of its row (calibrate_phases.c).
  *
  * calibrate.c fits by least squares on log time. predictors/models/queueing_models.c feeds it; the hybrid
  * (predictors/models/hybrid.c) learns what it gets wrong. */
@@ -97,7 +97,7 @@ struct calibrated {
 	double se[CALIBRATE_PARAMETERS];  /* standard error (delta method); NaN unless fitted */
 	uint8_t state[CALIBRATE_PARAMETERS]; /* enum calibrate_state */
 	size_t n_categories;
-	/* log of a category's factor, 0: none of its own; its standard error, NaN unless the data told it */
+	/* log of a category's factor, 0: none; its standard error, NaN unless it was fitted */
 	double factor_log[CALIBRATE_FACTORS][CALIBRATE_MAX_CATEGORIES];
 	double factor_se[CALIBRATE_FACTORS][CALIBRATE_MAX_CATEGORIES];
 	uint8_t share_within_cores; /* 1, in files of version 1: min(cpus, batch, cores)^a */

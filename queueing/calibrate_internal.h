@@ -76,7 +76,7 @@ struct solution {
 	bool share_fixed; /* the cpus share the fixed cost too */
 	size_t n_free;
 	double rss, aicc;
-	double variance[MAX_U]; /* of the free ones; 0: could not be told */
+	double variance[MAX_U]; /* of the free ones; 0: not known */
 	bool fitted;
 };
 
@@ -136,8 +136,8 @@ int calibrate_search(struct problem *pr, double cores, struct solution *out, str
 int calibrate_search_once(struct problem *pr, double cores, struct solution *out, struct err *err);
 /* Standard error of a free coordinate; infinite where the covariance could not tell. */
 double calibrate_se(const struct problem *pr, const struct solution *s, size_t i);
-/* Can waiting be told from computing: by enough runs among more processes than cores, or by the cores that
- * they kept busy? */
+/* Can waiting be separated from computing: by enough runs among more processes than cores, or by the cores
+ * that they kept busy? */
 bool calibrate_waiting_shows(const struct problem *pr);
 bool calibrate_records_vary(const struct problem *pr); /* from run to run? */
 

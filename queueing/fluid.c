@@ -227,8 +227,8 @@ static void live_place(const struct play *p, struct live *l)
 	l->least = l->fixed + l->slope * greater(p->lo, l->cpus);
 }
 
-/* Chooses the band for the present P. P can only rise while somebody waits, and then no further than the
- * slots; the band leaves no room for what cannot happen. */
+/* Chooses the band for the present P. P can only rise while a job waits, and then no further than the slots;
+ * the band leaves no room for what cannot happen. */
 static void band_choose(struct play *p)
 {
 	double cores = p->scene->machine.cores, slots = p->scene->machine.slots + p->scene->other_load;
@@ -249,7 +249,7 @@ static void band_choose(struct play *p)
 		p->moment[m] = 0.0;
 }
 
-/* Leaves the band: everybody's work is settled and seen from the new one. */
+/* Leaves the band: the work of every job is settled and seen from the new one. */
 static void band_change(struct play *p)
 {
 	bool was_crowded = p->crowded;

@@ -1,5 +1,5 @@
-/* What the open models check alike: numbers that make sense, a load that has a steady state, an answer that
- * is a number. Read mm1.h first; this is its small print. */
+/* The checks that all open models share: valid numbers, a load that has a steady state, an answer that is a
+ * number. Read mm1.h first. */
 #ifndef QUEUEING_LOAD_H
 #define QUEUEING_LOAD_H
 

@@ -1,5 +1,5 @@
-/* The workers of a step of Slurm, as srun tells each of them in its environment: `postrider-train --peers`
- * with the word slurm needs no list. */
+/* The workers of a step of Slurm, found in the environment that srun gives each of them: `postrider-train
+ * --peers slurm` needs no list. */
 #ifndef WORKLOADS_SLURM_PEERS_H
 #define WORKLOADS_SLURM_PEERS_H
 

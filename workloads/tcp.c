@@ -234,7 +234,7 @@ static int agree(const struct hello *h, size_t n_floats, struct err *err)
 	return 0;
 }
 
-/* One try. *out_fd is -1 when nobody answers yet. */
+/* One try. *out_fd is -1 when there is no answer yet. */
 static int try_connect(const struct peer *p, int *out_fd, struct err *err)
 {
 	struct timeval patience = { .tv_sec = GREETING_S };

@@ -43,8 +43,8 @@ const char *json_string(const struct json *v, const char *otherwise); /* borrowe
 int json_known_keys(const struct json *object, const char *where, const char *const *known,
                     struct err *err);
 
-/* Writer (write.c): commas and quoting are its business. Numbers are the shortest text that reads back the
- * same, or rounded to a number of decimals. */
+/* Writer (write.c): it adds commas and quotes. Numbers are the shortest text that reads back the same, or
+ * rounded to a number of decimals. */
 struct json_writer {
 	struct strbuf *out;
 	bool need_comma;

@@ -30,7 +30,7 @@ int text_distinct(double *v, size_t n, struct err *err)
 	stats_sort(v, n);
 	for (size_t i = 1; i < n; i++) {
 		if (v[i] == v[i - 1])
-			return err_fail(err, ERR_ARG, "%s is there twice", text_shortest(v[i], number));
+			return err_fail(err, ERR_ARG, "%s appears twice", text_shortest(v[i], number));
 	}
 	return 0;
 }

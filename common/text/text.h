@@ -44,7 +44,7 @@ char *text_limits(const struct text_limits *l, char *buf); /* "a whole number fr
  * number from 1 to 64" or "more than 64 numbers"; the caller says which list it is about. */
 int text_list(const char *s, char separator, const struct text_limits *l, size_t max, double *out,
               size_t *out_n, struct err *err);
-/* Sorts the numbers; ERR_ARG "64 is there twice". */
+/* Sorts the numbers; ERR_ARG "64 appears twice". */
 int text_distinct(double *v, size_t n, struct err *err);
 
 /* "3..20": two numbers, which the caller compares with each other and with its limits. */
@@ -91,7 +91,7 @@ size_t text_show(const char *s, size_t len, char out[TEXT_SHOWN], size_t *out_n)
  * with "...". Returns buf. */
 char *text_printable(const char *s, char *buf, size_t size);
 
-/* The last `max` bytes of `s`: the telling end of a long path. */
+/* The last `max` bytes of `s`: the end of a long path says most. */
 const char *text_tail(const char *s, size_t max);
 
 #endif

@@ -214,8 +214,8 @@ static int find_factors(struct anova_work *w, struct err *err)
 	for (size_t i = 0; i < t->schema->n_columns && !rc && !w->p->n_factors; i++) {
 		struct anova_raw raw = { .number = t->column[i].number, .category = t->column[i].category };
 
-		/* Other work happened to be there, nobody set it. The target may be a column the schema calls
-		 * a factor. */
+		/* Other work happened to be there; it is not a factor that was set. The target may be a
+		 * column the schema calls a factor. */
 		if (t->column[i].present && (int)i != schema_role(t->schema, ROLE_OTHER) &&
 		    varies(&raw, t->n_rows) && csv_at(t, &t->schema->column[i]) != (int)w->target_column)
 			rc = add_factor(w, t->schema->column[i].name, &raw, err);

@@ -371,7 +371,7 @@ static void read_techniques(struct reader_of_keys *r, const struct ini_key *k)
 		all[n] = NULL;
 		for (size_t j = 0; j < c->n_plans && t && !r->rc; j++)
 			if (c->plan[j].technique == t)
-				r->rc = ini_fail(c->ini, r->section, k, r->err, "%s is there twice", t->name);
+				r->rc = ini_fail(c->ini, r->section, k, r->err, "%s appears twice", t->name);
 		if (r->rc)
 			return;
 		if (!t)

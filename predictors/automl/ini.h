@@ -1,6 +1,6 @@
 /* A campaign as it is written: sections of keys and values, from the .ini dialect of aMLLibrary (Python's
- * configparser with case kept) or from JSON ({"General": {"y": "t", ...}, ...}). What the keys mean is
- * campaign.h's business. */
+ * configparser with case kept) or from JSON ({"General": {"y": "t", ...}, ...}). campaign.h says what the
+ * keys mean. */
 #ifndef PREDICTORS_AUTOML_INI_H
 #define PREDICTORS_AUTOML_INI_H
 

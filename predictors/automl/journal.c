@@ -88,9 +88,10 @@ static void put_head(const struct automl_params *p, struct strbuf *out)
 
 static int refuse(const struct journal *j, struct err *err, const char *what)
 {
-	return err_fail(err, ERR_FORMAT,
-			"%s is of another campaign: %.200s; give another folder, or --restart to begin anew",
-			text_tail(j->path, 120), what);
+	return err_fail(
+		err, ERR_FORMAT,
+		"%s belongs to another campaign: %.200s; give another folder, or --restart to start again",
+		text_tail(j->path, 120), what);
 }
 
 /* Names the first key that differs. */
@@ -140,7 +141,7 @@ static int check_head(const struct journal *j, const struct automl_params *p, co
 		return rc;
 	if (json_number(json_get(was, "journal"), 0.0) != JOURNAL_VERSION)
 		rc = err_fail(err, ERR_FORMAT,
-			      "%s: it is of another version of the program; --restart begins anew",
+			      "%s: another version of the program wrote it; --restart starts again",
 			      text_tail(j->path, 120));
 	if (!rc)
 		rc = compare_campaign(j, json_get(was, "campaign"), json_get(is, "campaign"), err);
@@ -288,7 +289,7 @@ static int read_lines(struct journal *j, const struct automl_params *p, struct a
 			break;
 		line++;
 		if (json_parse("journal", at, (size_t)(end - at), &v, NULL)) {
-			rc = err_fail(err, ERR_FORMAT, "%s:%zu: the line is damaged; --restart begins anew",
+			rc = err_fail(err, ERR_FORMAT, "%s:%zu: the line is damaged; --restart starts again",
 				      text_tail(j->path, 120), line);
 			break;
 		}
@@ -297,7 +298,7 @@ static int read_lines(struct journal *j, const struct automl_params *p, struct a
 		else if (j->fd < 0 && json_get(v, "trials"))
 			; /* of a part: a search that it did not finish is made anew */
 		else if (!get_unit(v, a))
-			rc = err_fail(err, ERR_FORMAT, "%s:%zu: the line is of no part of this campaign",
+			rc = err_fail(err, ERR_FORMAT, "%s:%zu: the line belongs to no part of this campaign",
 				      text_tail(j->path, 120), line);
 		json_free(v);
 		at = end + 1;

@@ -1,7 +1,7 @@
 /* Bayesian optimisation with a tree-structured Parzen estimator (Bergstra, Bardenet, Bengio, Kegl, NIPS
- * 2011). Trials are told apart into good and bad ones; a Parzen density of each is kept for every
- * hyper-parameter, and the next trial is the candidate, drawn from the good density, with the largest
- * ratio of the two. The first trials are spread evenly over the prior. Everything follows from the seed. */
+ * 2011). Trials are divided into good and bad ones; a Parzen density of each is kept for every
+ * hyper-parameter, and the next trial is the candidate, drawn from the good density, with the largest ratio
+ * of the two. The first trials are spread evenly over the prior. Everything follows from the seed. */
 #ifndef PREDICTORS_AUTOML_TUNE_H
 #define PREDICTORS_AUTOML_TUNE_H
 

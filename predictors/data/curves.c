@@ -81,7 +81,8 @@ static int find_columns(struct join *j, struct err *err)
 		j->run_key[j->n_keys++] = (size_t)at;
 	}
 	if (!j->n_keys)
-		return err_fail(err, ERR_FORMAT, "%s has no column of %s that says which run a row is of",
+		return err_fail(err, ERR_FORMAT,
+				"%s has no column of %s that says to which run a row belongs",
 				file_of(j->curve), file_of(j->runs));
 	return 0;
 }

@@ -31,10 +31,10 @@ struct curves {
 	size_t n_strangers;    /* rows of the curves that are of no run */
 };
 
-/* A row of `curve` is of the run that agrees, letter by letter, in all columns that both tables have (targets
- * and epoch, elapsed_s, loss aside). It has the columns epoch and at least one of elapsed_s and the accuracy.
- * ERR_FORMAT names the file and line: a missing column, two runs that no column tells apart, an epoch twice,
- * what is no number. */
+/* A row of `curve` belongs to the run that agrees, letter by letter, in all columns that both tables have
+ * (apart from targets, epoch, elapsed_s and loss). It has the columns epoch and at least one of elapsed_s and
+ * the accuracy. ERR_FORMAT names the file and line: a missing column, two runs that are equal in all columns,
+ * an epoch twice, a value that is not a number. */
 int curves_join(const struct csv *runs, const struct csv *curve, const struct schema *schema,
                 struct curves **out, struct err *err);
 void curves_free(struct curves *c);

@@ -480,7 +480,7 @@ static int check_groups(const char *name, const struct features *f, struct err *
 		if (n == 1 && (!feature_is_category(first) || first->category_zero))
 			continue;
 		for (size_t k = 0; k < n; k++) {
-			/* alphabetical order also says that no value is there twice */
+			/* alphabetical order also says that no value appears twice */
 			if (!first[k].category || first[k].category_zero ||
 			    (k && strcmp(first[k - 1].category, first[k].category) >= 0))
 				return err_fail(err, ERR_FORMAT,

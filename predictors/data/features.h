@@ -40,8 +40,9 @@ int features_to_json(const struct features *f, struct json_writer *w);
 int features_from_json(const char *name, const struct json *v, const struct schema *schema,
                        struct features **out, struct err *err);
 void features_free(struct features *f);
-/* Takes the column of other work out of the schema of these features, if none of them stands for it, so that
- * a model is the same with and without it. in_table: the table has it all the same, so it is ignored. */
+/* Takes the column of other work out of the schema of these features, if none of them stands for it, so
+ * that a model is the same with and without it. in_table: the table has the column, so it is marked to be
+ * ignored. */
 int features_forget_other(struct features *f, struct schema *s, bool in_table, struct err *err);
 
 /* Row-major matrix n_rows x f->n of the whole table, to be freed. The table was read under a schema

@@ -314,9 +314,8 @@ static int check_names(const char *name, const struct schema *s, struct err *err
 		for (size_t k = 0; k < i; k++)
 			if (!strcmp(s->exclude[i].column, s->exclude[k].column) &&
 			    !strcmp(s->exclude[i].value, s->exclude[k].value))
-				return err_fail(err, ERR_FORMAT,
-						"%s: exclude '%s': value '%s' is there twice", name,
-						s->exclude[i].column, s->exclude[i].value);
+				return err_fail(err, ERR_FORMAT, "%s: exclude '%s': value '%s' appears twice",
+						name, s->exclude[i].column, s->exclude[i].value);
 	return 0;
 }
 

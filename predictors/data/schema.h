@@ -17,7 +17,7 @@
 #define SCHEMA_MAX_CANDIDATES 64
 #define SCHEMA_MAX_FEW 16               /* aliases of one column, factors of one product */
 #define SCHEMA_MAX_LIST 1024            /* exclude rules, ignored columns */
-#define SCHEMA_GPUS_COLUMN "gpus"       /* the column of devices, likewise */
+#define SCHEMA_GPUS_COLUMN "gpus"       /* the same for devices */
 #define SCHEMA_OTHER_COLUMN "other_load" /* the column of other work, unless "roles" names another */
 #define SCHEMA_MAX_BYTES ((size_t)1 << 20)
 
@@ -70,7 +70,7 @@ void schema_to_json(const struct schema *s, struct json_writer *w); /* reads bac
 void schema_free(struct schema *s);
 int schema_clone(const struct schema *s, struct schema **out, struct err *err);
 /* Takes a source (see below) out, and with it the derived columns that are made of it. ignore: a table may
- * have the column all the same, and no notice is given. After an error the schema can only be freed. */
+ * still have the column, without a notice. After an error the schema can only be freed. */
 int schema_drop(struct schema *s, size_t source, bool ignore, struct err *err);
 /* A factor behind those there are. */
 int schema_add(struct schema *s, const char *name, enum column_kind kind, struct err *err);

@@ -25,7 +25,7 @@ int schema_clone(const struct schema *s, struct schema **out, struct err *err)
 	return rc;
 }
 
-/* A table may have the column all the same; that is then no slip. */
+/* A table may still have the column; that is not a mistake then. */
 static int pass_over(struct schema *s, char *taken, bool ignore, struct err *err)
 {
 	char **list = NULL;

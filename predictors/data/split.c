@@ -446,8 +446,8 @@ static uint64_t row_hash(const double *x, size_t n)
 	return h;
 }
 
-/* Equal rows are told by a 64-bit hash alone: among a million different rows two agree by chance once
- * in tens of millions of tables, and the answer is a warning to people. */
+/* Equal rows are found by a 64-bit hash alone: among a million different rows two agree by chance once in
+ * tens of millions of tables, and the answer is a warning to people. */
 bool split_leaks(const struct dataset *d, const struct split *s)
 {
 	struct hashed *sorted = mem_array(d->n_rows, sizeof *sorted);

@@ -1,13 +1,13 @@
 /* The distribution of a model's errors, from residuals of rows that it has not seen: upper bounds that hold,
  * and chances.
  *
- * Score s_i = (y_i - p_i) / spread(p_i); bound U = p + q spread(p). For models that err by a factor
- * s_i = log(y_i / p_i) / scale, with the scale of the row (spread.h), and U = p exp(q scale). With many
- * independent residuals q is the score of rank ceil((n+1)(1-alpha)): split-conformal inference (Lei, G'Sell,
- * Rinaldo, Tibshirani, Wasserman, JASA 113, 2018). With few of them the outermost residual is far too wide or
- * does not exist, and q is a quantile of Student's t with the mean and the spread of the scores. In between
- * (CONFORMAL_FEW to CONFORMAL_MANY) it moves from one to the other. Residuals of one setting or context err
- * alike, so what counts is how many groups there are. */
+ * Score s_i = (y_i - p_i) / spread(p_i); bound U = p + q spread(p). For models that err by a factor s_i =
+ * log(y_i / p_i) / scale, with the scale of the row (spread.h), and U = p exp(q scale). With many independent
+ * residuals q is the score of rank ceil((n+1)(1-alpha)): split-conformal inference (Lei, G'Sell, Rinaldo,
+ * Tibshirani, Wasserman, JASA 113, 2018). With few of them the outermost residual is far too wide or does not
+ * exist, and q is a quantile of Student's t with the mean and the spread of the scores. In between
+ * (CONFORMAL_FEW to CONFORMAL_MANY) it moves from one to the other. Residuals of one setting or context are
+ * similar, so what counts is how many groups there are. */
 #ifndef PREDICTORS_MODELS_CONFORMAL_H
 #define PREDICTORS_MODELS_CONFORMAL_H
 

@@ -1,11 +1,11 @@
 /* accuracy = curve + F: the learning curve (learning_curve.h) as the prior, and a forest on what it gets
  * wrong. The same idea as the hybrid's, for accuracy.
  *
- * F sees a row's place on the curve instead of its epochs: what the curve gets wrong at some place is
- * thus known for every batch and number of epochs that come to lie there, and more epochs than were ever run
- * are no stranger to F as long as smaller batches have been that far. Beyond, F is taken at the nearest point
- * inside and shrunk by 1 / (1 + d), d being how many training ranges it lies outside. Answers stay within 0
- * and 1 where all of training did. */
+ * F sees a row's place on the curve instead of its epochs. So an error of the curve at some place is known
+ * for every batch and number of epochs at that place, and more epochs than were ever run are within F's range
+ * if smaller batches have come that far. Beyond, F is taken at the nearest point inside and shrunk by 1 / (1
+ * + d), d being how many training ranges it lies outside. Answers stay within 0 and 1 where all of training
+ * did. */
 #ifndef PREDICTORS_MODELS_CURVE_MODEL_H
 #define PREDICTORS_MODELS_CURVE_MODEL_H
 

@@ -1,6 +1,7 @@
-/* How far off a predicted time may be depends on what the table knows of the job. A setting that was measured
- * errs by the noise of a run; a new batch in a context that was measured errs by a little more; a context
- * that was never measured has an error of its own that all its jobs share, and no other context tells it.
+/* How far off a predicted time may be depends on what the table has of the job. For a setting that was
+ * measured the error is the noise of a run. For a new batch in a context that was measured it is a little
+ * more. A context that was never measured has an error that all its jobs share, and no other context shows
+ * it.
  *
  * A context is everything that is given with a job (network, cpus, ..., and the load); a setting is a context
  * with a batch and a number of epochs. The load at run time is a number between those of the table, so it
@@ -8,8 +9,8 @@
  * different in every run.
  *
  * A family is what a context has apart from numbers that change from job to job: its categories and its cpus
- * (the nearest level that the table has), say a network on a kind of GPU. What is off about a family that was
- * never measured is off for all its jobs, so one run of it tells much about the others.
+ * (the nearest level that the table has), say a network on a kind of GPU. All jobs of a family that was never
+ * measured share an error, so one run of it says much about the others.
  *
  * train_bounds.c holds out runs, settings, contexts and families in turn and finds one scale for each case;
  * the scores behind the bounds (conformal.h) are residuals over these scales. */

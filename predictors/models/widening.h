@@ -5,10 +5,10 @@
  *
  * What cannot lie outside is not held out: there are no fewer devices than none.
  *
- * A factor with two levels cannot show how it goes on: with one of them held out it does not vary any more.
- * The largest residual met at any end of the others then counts as the 90 % point of its own. Derived
- * columns have none of their own: beyond the range of a product of factors that are each within theirs lie
- * combinations, not levels. How far to trust these rules: docs/ARCHITECTURE.md, "Bounds". */
+ * A factor with two levels cannot show what happens beyond them: with one of them held out it does not vary
+ * any more. The largest residual at any end of the other factors then counts as its 90 % point. Derived
+ * columns have no widening: where a product is outside its range and its factors are each inside theirs, a
+ * combination is new and not a level. How far to trust these rules: docs/ARCHITECTURE.md, "Bounds". */
 #ifndef PREDICTORS_MODELS_WIDENING_H
 #define PREDICTORS_MODELS_WIDENING_H
 

@@ -35,7 +35,7 @@ struct work {
 	struct err *error; /* per repeat */
 };
 
-/* Labels that every row has: a number of its own where there are none. */
+/* Labels that every row has: its own number where there are none. */
 static int own_labels(uint32_t **label, size_t n, struct err *err)
 {
 	if (*label)

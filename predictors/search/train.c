@@ -326,7 +326,7 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 		if (*out_best ==
 		    SIZE_MAX) { /* all of them are unstable somewhere: still what was asked for */
 			*out_best = 0;
-			notice(tr->report, "%s; the scores are of the rows that got an answer",
+			notice(tr->report, "%s; the scores count only the rows with an answer",
 			       (*out_result)[0].why);
 		}
 		out->score = (*out_result)[*out_best].score;

@@ -82,7 +82,7 @@ size_t train_count_groups(const struct dataset *d)
 	return n;
 }
 
-/* ---- groups that nobody named: settings that rows repeat, replications, contexts ---- */
+/* ---- groups that no option names: settings that rows repeat, replications, contexts ---- */
 
 /* The same groups as 0, 1, ...; returns how many there are. */
 static size_t make_dense(uint32_t *label, size_t n)

@@ -221,7 +221,7 @@ static void gather_by_leaf(struct boosting *b, const struct tree *t)
 	b->start[0] = 0;
 }
 
-/* For the squared loss the tree's own means are the step; otherwise each leaf is solved anew. */
+/* For the squared loss the tree's own means are the step; otherwise each leaf is solved again. */
 static void set_leaves(struct boosting *b, struct tree *t)
 {
 	const struct dataset *d = b->d;

@@ -9,7 +9,7 @@
 extern const struct predictor_ops forest_ops, tree_ops;
 
 /* The settings of every model that has trees of this kind in it, by the names that forest_params_of() reads.
- * They differ in how many trees and how large leaves do best where nothing else is said. */
+ * They differ in the default number of trees and the default size of leaves. */
 extern const char *const forest_criterion_words[], *const forest_max_features_words[], *const forest_no_yes[];
 #define FOREST_GROWTH_SETTINGS(LEAF)                                                                         \
 	{ .name = "depth",                                                                                   \

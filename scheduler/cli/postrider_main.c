@@ -97,7 +97,7 @@ static int in_lab(const char *verb, char **argv)
 
 	if (!place_program(LAB, path, sizeof path)) {
 		fprintf(stderr,
-			"postrider: '%s' is done by " LAB ", which is neither beside this program, nor in "
+			"postrider: '%s' needs " LAB ", which is neither beside this program, nor in "
 			"../libexec/postrider, nor in " PLACE_LIBEXEC "\n",
 			verb);
 		return 1;

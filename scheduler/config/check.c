@@ -210,7 +210,7 @@ static void check_use_of_type(struct check *k, const struct job_type *t)
 		if (k->config->resources.gpus && !strncmp(t->env[i], variable, strlen(variable)) &&
 		    t->env[i][strlen(variable)] == '=')
 			find(k, false, type_key(t, "env", key, sizeof key),
-			     "%s is set to the gpus of the job, whatever is said here", variable);
+			     "%s is set to the gpus of the job; the value given here is ignored", variable);
 	}
 	if (!t->n_argv)
 		return;
@@ -224,7 +224,7 @@ static void check_use_of_type(struct check *k, const struct job_type *t)
 		snprintf(part, sizeof part, "params.%s", t->param[i].name);
 		if (!job_type_uses(t, t->param[i].name))
 			find(k, false, type_key(t, part, key, sizeof key),
-			     "argv does not use it: it only tells the model something");
+			     "argv does not use it: only the model sees it");
 	}
 }
 
@@ -421,7 +421,7 @@ static void check_own_model(struct check *k, const struct policy_choice *policy,
 	}
 	if (!t->n_batches && !m)
 		find(k, true, type_key(t, "batches", key, sizeof key),
-		     "are needed, for there is no model to take them from");
+		     "are needed, because there is no model to take them from");
 	model_free(m);
 }
 
@@ -486,7 +486,7 @@ size_t config_check(const struct config *c, config_finding *tell, void *owner)
 		check_use_of_type(&k, t);
 		if (!t->n_batches && !c->model && !job_type_has_model(t))
 			find(&k, true, type_key(t, "batches", key, sizeof key),
-			     "are needed, for there is no model to take them from");
+			     "are needed, because there is no model to take them from");
 	}
 	return k.n_errors;
 }

@@ -25,7 +25,7 @@
 #define CONFIG_MAX_TENANTS 1024
 #define CONFIG_MAX_MEMBERS 4096 /* users, or groups, of one tenant */
 
-/* What happens when a promised job is predicted to be late. The log and those who watch are told in any
+/* What happens when a promised job is predicted to be late. The log and the clients that watch show it in any
  * case. */
 enum config_on_late {
 	ON_LATE_NOTHING,
@@ -114,7 +114,7 @@ struct config {
 	size_t max_connections;
 	size_t max_connections_per_uid;
 	size_t max_output_bytes; /* unread output of one connection; more: it is closed */
-	size_t max_output_bytes_per_uid; /* of one user; more: his connections are not read until he reads */
+	size_t max_output_bytes_per_uid; /* of one user; beyond, nothing is read from them */
 	double max_output_mb;    /* of each log of a job whose type does not say; 0: any */
 	double idle_timeout_s;   /* a connection without a request and without a watch; 0: never */
 	double kill_grace_s;     /* from SIGTERM to SIGKILL */
@@ -130,7 +130,7 @@ struct config {
 
 	struct config_tenant *tenant; size_t n_tenants; /* in the order of the file: the first that fits
 	                                                   counts */
-	int default_tenant;      /* of everybody who is in none; -1: everybody is a tenant of their own, of
+	int default_tenant;      /* of users who are in none; -1: each of them is a separate tenant, of
 	                            weight 1 */
 	double fair_window_s;    /* over which shares are counted, and longest wait of a tenant below its
 	                            share */
@@ -177,8 +177,8 @@ int config_socket(const char *given, char **out, struct err *err);
 const struct job_type *config_type(const struct config *c, const char *name); /* NULL: none */
 const char *config_nearest_type(const struct config *c, const char *name);    /* NULL: none is near */
 /* The tenant a user belongs to: one that names the user, else the first with a group the user is in, else the
- * default one, by index in tenant[]; -1: none, so the user is a tenant of their own. in_group is asked only
- * for groups that some tenant has; NULL: no user is in any. */
+ * default one, by index in tenant[]; -1: none, so the user is a separate tenant. in_group is called only for
+ * groups that some tenant has; NULL: no user is in any. */
 typedef bool config_in_group(void *owner, uid_t uid, gid_t gid);
 int config_tenant_of(const struct config *c, uid_t uid, config_in_group *in_group, void *owner);
 int config_tenant_find(const struct config *c, const char *name); /* -1: none of that name */

@@ -241,7 +241,7 @@ static void read_words(struct fields *f, struct job_param *p)
 				word);
 		for (size_t i = 0; i + 1 < p->n_words; i++) {
 			if (!strcmp(p->word[i], word))
-				fields_fail(f, ERR_FORMAT, key, "'%s' is there twice", word);
+				fields_fail(f, ERR_FORMAT, key, "'%s' appears twice", word);
 		}
 	}
 }

@@ -63,11 +63,11 @@ struct job_type {
 	double epochs[JOB_TYPE_MAX_EPOCHS]; size_t n_epochs; /* what open epochs are chosen from, ascending;
 	                                                        none: any */
 	enum config_probe probe; /* PROBE_DEFAULT: the configuration's */
-	bool early_stop;        /* a job that would be late may be stopped after an epoch and has a result all
-	                           the same */
+	bool early_stop;        /* a job that would be late may be stopped after an epoch, and still has a
+	                           result */
 	char *model;            /* its own model file; NULL: the configuration's counts */
 	char *table, *schema, *curves; /* that its own model is trained from, beside its jobs; NULL: none */
-	size_t first_after;     /* it has a model of its own, and the daemon trains the first one after so
+	size_t first_after;     /* it has its own model, and the daemon trains the first one after so
 	                           many jobs; until then they run without a promise; 0: it does not */
 	char *job;              /* the description that command and parameters came from; NULL: none */
 	char *executor;         /* an engine, or "local"; NULL: the configuration's */
@@ -89,7 +89,7 @@ static inline bool job_params_open(const struct job_params *p)
 	return p->epochs_from > 0.0;
 }
 
-static inline bool job_type_has_model(const struct job_type *t) /* of its own, now or later */
+static inline bool job_type_has_model(const struct job_type *t) /* its own one, now or later */
 {
 	return t->model || t->table || t->first_after;
 }

@@ -1,5 +1,5 @@
 /* The part `resources` of the configuration: the devices that jobs may have, by number or by name, and how a
- * job is told which are its own. See config.h. */
+ * job learns which ones it may use. See config.h. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>

@@ -340,8 +340,8 @@ double decide_worth(const struct decision *d, const struct candidate *c)
 	return d->value * chance * accuracy - c->cost;
 }
 
-/* May it be turned away for what it costs, or be made to wait? On an idle machine nobody gains by that, and a
- * price that a few arrivals made is a guess. While nothing runs there is no end to wait for. */
+/* May it be refused for what it costs, or be made to wait? On an idle machine no job gains by that, and a
+ * price from a few arrivals is a guess. While nothing runs there is no end to wait for. */
 static bool price_refuses(const struct decide_params *p)
 {
 	const struct decide_scene *s = p->scene;

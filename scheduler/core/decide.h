@@ -191,8 +191,8 @@ struct decide_params {
 
 int decide(const struct decide_params *p, struct decision *out, struct err *err);
 
-/* Accuracies nearer than this are not told apart: half the distance between the quartiles of the accuracy
- * model's residuals, which for errors alike in both directions is their median size. */
+/* Accuracies that differ by less than this count as equal: half the distance between the quartiles of the
+ * accuracy model's residuals, which for symmetric errors is their median size. */
 double decide_accuracy_noise(const struct model *m);
 
 /* What the system gets from a candidate: value x chance x accuracy - cost. */

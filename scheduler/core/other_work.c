@@ -1,8 +1,8 @@
-/* The work of other programs in a decision: it counts once. A model whose table had a column of it is asked
- * with what is seen now, and its njobs and processes are those of our own jobs. To any other model it is more
- * jobs and processes: it makes the time longer, but the table was measured beside other work, too, and nobody
- * knows how much. So it is not taken for a level that the table lacks, which would make the bound wider
- * once more. */
+/* The work of other programs in a decision: it counts once. A model whose table has a column of it gets what
+ * is measured now, and its njobs and processes are those of our own jobs. For any other model it is more jobs
+ * and processes, which makes the time longer. But the table was measured beside other work, too, and it is
+ * not known how much. So this load does not count as a level outside the table, which would also widen the
+ * bound. */
 #include <math.h>
 
 #include "scheduler/core/decide_internal.h"

@@ -1,5 +1,5 @@
-/* Says in words why a job is outside the data of a model. See decide.h. In a file of its own, so that a
- * client can say it without the models. */
+/* Says in words why a job is outside the data of a model. See decide.h. It is a separate file, so that a
+ * client need not link the models. */
 #include <math.h>
 
 #include "scheduler/core/decide.h"

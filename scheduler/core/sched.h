@@ -5,11 +5,11 @@
  * A job's batch (and epochs, if they are open) is decided when the job arrives, and again when it starts, for
  * the time that is left then.
  *
- * The plan. Promised jobs that wait stand in the plan, by priority and then by deadline (earliest first). The
- * look-ahead plays the running jobs and the plan in strict order. An arriving job is promised its objective
- * only if, in its place in the plan, it is in time by its bound and breaks no promise that would hold without
- * it. If its place breaks one, it is tried behind the end of the job it would break (at most 4 such steps),
- * and then it waits for that end.
+ * The plan. Promised jobs that wait form the plan, ordered by priority and then by deadline (earliest first).
+ * The look-ahead plays the running jobs and the plan in strict order. An arriving job is promised its
+ * objective only if, at its place in the plan, its bound is in time and it breaks no promise that would hold
+ * without it. If it breaks one there, it is tried behind the end of the job whose promise it breaks (at most
+ * 4 such steps); if that works, it waits for that end.
  *
  * Starts. Jobs are tried in this order: the plan; then jobs without a promise, beginning with the tenant of
  * the lowest standing (below), each tenant's jobs in order of arrival. Jobs below priority 0 come after all
@@ -21,8 +21,8 @@
  * are planned), and at 4 of a tenant.
  *
  * Behind a neighbour. A promised job may start with one candidate while a better one (by more than the noise
- * of accuracies) is refused because it would break the promise of a running job. If the better one is in
- * time, and breaks nothing, behind the end of that job, it waits for that end instead. This is decided anew
+ * of accuracies) is refused because it would break the promise of a running job. If the better one is in time
+ * behind the end of that job, and breaks no promise there, the job waits for that end. This is decided again
  * at every event, so it starts sooner if that is better.
  *
  * Due. A tenant's first waiting job without a promise is due once it has waited for the window, if the
@@ -33,9 +33,9 @@
  * starves. A tenant that has work which could run is not below its share for longer than the window, except
  * while running jobs, or jobs promised before that moment, bind the machine.
  *
- * Chance. A job that cannot be promised its objective, and asked for it, is taken without a promise if a
- * candidate has the chance it asked for, with the one of the largest chance x accuracy. It waits among the
- * jobs without a promise, by its tenant's standing, and is never due: its objective ends its wait. At its
+ * Chance. A job may ask to be taken without a promise if its objective cannot be promised. It is taken if a
+ * candidate has the chance it asked for, with the candidate of the largest chance x accuracy. It waits among
+ * the jobs without a promise, by its tenant's standing, and is never due: its objective ends its wait. At its
  * start it gets the best candidate for the time that is left: one that is in time by its bound, else the
  * likeliest. Under a policy with a price it starts beside others only if it brings more than it costs them.
  * When no candidate has a chance of 2 % any more, it is not started, and sched_hopeless() names it. When it
@@ -49,8 +49,8 @@
  * Policies that do not look ahead start jobs in the same order, strictly: no job is held, and no job passes
  * another, except one that waits for its tenant's quota.
  *
- * Unstarted. A job that its owner starts himself holds its slots from its turn on. While unstarted jobs of
- * one owner hold max_unstarted_cpus, no other job of his that would have to be started has its turn.
+ * Unstarted. A job that its owner has to start (advised) holds its slots from its turn on. While unstarted
+ * jobs of one owner hold max_unstarted_cpus, no other advised job of that owner has its turn.
  *
  * Only sched_new(), which makes room for max_jobs, and sched_set_tenants() allocate.
  *
@@ -61,8 +61,8 @@
  *
  * Devices. They are handed out whole, and how many a job wants may depend on its batch. A queued job waits
  * for as many as the batch it was admitted with wants; jobs that want none pass it. At its start no batch is
- * taken that wants more than are free. The scheduler counts them; which ones a job gets is the caller's
- * business. */
+ * taken that wants more than are free. The scheduler only counts them; the caller chooses which ones a job
+ * gets. */
 #ifndef SCHEDULER_CORE_SCHED_H
 #define SCHEDULER_CORE_SCHED_H
 
@@ -107,7 +107,7 @@ struct sched_params {
 	                               only */
 	double hysteresis;          /* a recurring job changes its batch for a gain above this; 0: for any
 	                               gain */
-	uint32_t max_unstarted_cpus; /* of the jobs of one owner whose turn has come and that he has not
+	uint32_t max_unstarted_cpus; /* of advised jobs of one owner whose turn has come and that are not
 	                               started; one job may have as many as it wants; 0: no limit */
 	double explore;             /* share of the promised jobs with headroom that start with the second
 	                               best batch (explore.h); a recurring job takes its usual one next time;
@@ -174,7 +174,7 @@ struct sched_estimate {             /* of one job, in seconds from the time of a
 	double chance;              /* that it ends by its deadline; NaN: it has none, or nothing is known */
 	bool late;                  /* promised, and that chance is below one half */
 	bool sure;                  /* late, its last report of progress said so, and the chance is next to
-	                               none: enough to stop somebody */
+	                               none: enough to stop a job */
 };
 
 /* ---- tenants ---- */
@@ -213,16 +213,16 @@ int sched_submit(struct sched *s, int64_t now_ns, const struct sched_request *r,
 int sched_what_if(struct sched *s, int64_t now_ns, const struct sched_request *r, struct decision *out,
 		  enum sched_verdict *out_verdict, struct err *err);
 
-/* Starts the next job whose turn it is, with its batch decided anew for the time that is left; from now on it
- * counts as running. False: no job starts. To be called after every event until it returns false. A promise
- * once made is kept as well as possible: if no candidate is in time, the one with the smallest bound is
- * taken. */
+/* Starts the next job whose turn it is, with its batch decided again for the time that is left; from now on
+ * it counts as running. False: no job starts. To be called after every event until it returns false. A
+ * promise once made is kept as well as possible: if no candidate is in time, the one with the smallest bound
+ * is taken. */
 bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decision *out);
-/* The next waiting job taken by chance whose chance has gone; false: none. The caller lets go of it
+/* The next waiting job taken by chance that has no chance any more; false: none. The caller removes it
  * (sched_remove()), which is an event like any other. To be called when sched_next() has returned false. */
 bool sched_hopeless(struct sched *s, uint64_t *out_id);
-/* The owner of an advised job has started it, whatever the order: it is decided anew, and runs. ERR_BUSY: its
- * devices are not free, and no device is handed out twice. */
+/* The owner of an advised job has started it, perhaps before its turn: it is decided again, and runs.
+ * ERR_BUSY: its devices are not free, and no device is handed out twice. */
 int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decision *out, struct err *err);
 
 /* The owner of a job whose turn has come (sched_next()) has started it. */
@@ -236,32 +236,33 @@ int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, st
 int sched_set_other_load(struct sched *s, int64_t now_ns, double processes, struct err *err);
 /* What a cluster that others use as well has for us from now on: so many slots, if that is less than the
  * machine has, and jobs of others, which hold some of them. They count in every look-ahead and in the loads
- * that predictions see, as jobs that end when they are said to. One that is past its end is thought to end in
- * a few seconds. The guests are as sched_fit_guests() leaves them. */
+ * that predictions see, as jobs that end when the cluster says. One that is past its end is expected to end
+ * in a few seconds. The guests are as sched_fit_guests() leaves them. */
 struct sched_guest { uint32_t cpus; int64_t end_ns; }; /* SCHED_NEVER: not known */
 int sched_set_cluster(struct sched *s, int64_t now_ns, uint32_t slots, const struct sched_guest *guest,
 		      size_t n, struct err *err);
-/* Guests in any order, of a cluster that has `spare` cpus beyond our slots. Those take the spare cpus that
- * stay longest, so the slots are free when they will be. What is left is in the order of ends, at most
- * SCHED_MAX_GUESTS: of more, neighbours are one guest, which ends with the last of them. Returns how many. */
+/* Guests in any order, of a cluster that has `spare` cpus beyond our slots. Those that stay longest take
+ * the spare cpus, so that slots become free as early as they can. The others are sorted by their ends, at
+ * most SCHED_MAX_GUESTS: of more, neighbours become one guest, which ends with the last of them. Returns
+ * how many. */
 size_t sched_fit_guests(struct sched_guest *guest, size_t n, uint64_t spare);
-/* Whoever runs the jobs begins with one at most so long after its turn. From now on objectives are as much
- * shorter for jobs that arrive, and the bounds of their waits as much longer. */
+/* The executor begins with a job at most this long after its turn. From now on the objectives of jobs that
+ * arrive are shorter by it, and the bounds of their waits longer. */
 int sched_set_lag(struct sched *s, double lag_s, struct err *err);
 uint64_t sched_guest_cpus(const struct sched *s);
 uint32_t sched_slots(const struct sched *s);
-/* A job whose turn has come waits with whoever runs it: it holds its slots, and no work is done. False: it
- * has begun, and its work is counted from now on. */
+/* A job whose turn has come waits at the executor: it holds its slots, and no work is done. False: it has
+ * begun, and its work is counted from now on. */
 int sched_set_idle(struct sched *s, int64_t now_ns, uint64_t id, bool idle, struct err *err);
 /* A job has ended, was cancelled, or is lost: its slots are free, and it is forgotten. ERR_NOTFOUND: no such
  * job. */
 int sched_remove(struct sched *s, int64_t now_ns, uint64_t id, struct err *err);
 
 /* After a restart and before the first event: a job admitted earlier. Jobs come in order of arrival, running
- * ones with the batch they started with. Nothing is decided; if `taken` has no work, the model says it. Work
- * done is counted anew from the starts of the jobs that still run. Reports of progress, jobs that have ended
- * since, the usage of tenants, and which job waited for the end of another are not known. sched_set_tenants()
- * comes first. */
+ * ones with the batch they started with. Nothing is decided; if `taken` has no work, the model predicts it.
+ * Work done is counted again, from the starts of the jobs that still run. Reports of progress, jobs that have
+ * ended meanwhile, the usage of tenants, and which job waited for the end of another are not restored.
+ * sched_set_tenants() comes first. */
 struct sched_restored {
 	struct sched_request request;
 	int64_t submitted_ns;
@@ -283,7 +284,7 @@ struct sched_observation {
 	uint32_t model;             /* as in the request */
 	int type;
 	uint32_t user;
-	bool stranger;              /* the model knows nothing of such jobs */
+	bool stranger;              /* the model does not know such jobs */
 	double confidence;
 	double model_s, guard_s, upper_s; /* of the candidate it started with; bounds NaN: nothing was
 	                                     promised */
@@ -334,7 +335,7 @@ enum sched_wait {
 	SCHED_WAIT_DEVICE_QUOTA,    /* its tenant's devices: needed, available */
 	SCHED_WAIT_PRICE,           /* taken by chance: starting now would cost other jobs more than it
 	                               brings */
-	SCHED_WAIT_UNSTARTED,       /* its owner has others whose turn has come, and has not started them */
+	SCHED_WAIT_UNSTARTED,       /* its owner has not started other jobs whose turn has come */
 };
 const char *sched_wait_name(enum sched_wait w); /* "not", "slots", "memory", "turn", "held", "quota",
                                                    "devices", "device_quota", "price", "unstarted" */
@@ -378,12 +379,12 @@ bool sched_lives(const struct sched *s, uint64_t id);
 
 /* ---- change ---- */
 /* Another model, policy or machine from now on. Jobs keep what was decided for them; max_jobs and the seed
- * stay as they were. With another model (at another address) adaptation begins anew (adapt_reset()), that of
- * the other models goes on; recurring jobs are still remembered. values_of gives each live job's number of
- * its model, and its values under the schema of that (without a model NULL is fine; without any it may be
- * NULL itself). A queued job that the new machine cannot hold is passed over until it
- * can. After an error nothing has changed. Before the first event and without jobs this is not an event: jobs
- * may be restored after it. */
+ * stay as they were. With another model (at another address) adaptation starts again (adapt_reset()); that of
+ * the other models goes on, and recurring jobs are still remembered. values_of gives each live job's number
+ * of its model, and its values under the schema of that (without a model NULL is fine; without any it may be
+ * NULL itself). A queued job that the new machine cannot hold is passed over until it can. After an error
+ * nothing has changed. Before the first event and without jobs this is not an event: jobs may be restored
+ * after it. */
 typedef const struct job_values *sched_values_fn(void *owner, uint64_t id, uint32_t *out_model);
 int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
 	      sched_values_fn *values_of, void *owner, struct err *err);

@@ -3,9 +3,9 @@
 
 #include "scheduler/core/sched_internal.h"
 
-/* Somebody is stopped for a job that will be late, or it itself, below this chance and if its last report of
- * progress said so: a job that is between two reports may only be about to give one. Of 6,000 jobs 201 were
- * called sure to be late by it and 200 of these were; with 5 %, or 25 % after two reports, 74 of 83. */
+/* Below this chance, and if its last report of progress showed the delay, a job may be stopped, or another
+ * one for its sake. A job between two reports may be about to give one. Of 6,000 jobs 201 were called sure to
+ * be late by it and 200 of these were; with 5 %, or 25 % after two reports, 74 of 83. */
 #define SURE_CHANCE 0.0005
 
 /* ---- estimates ---- */
@@ -38,7 +38,7 @@ double live_chance(const struct sched *s, const struct live *j, double end_s, do
 	return 0.5 * erfc(log(end_s / left_s) / (spread * sqrt(2.0)));
 }
 
-/* Sure enough to stop somebody: it will be late even if the others leave the machine now. */
+/* Sure enough to stop a job: it will be late even if the others leave the machine now. */
 static bool sure_late(const struct sched *s, const struct live *j, double end_s, int64_t now_ns)
 {
 	return (j->said_late || !j->progress.last.n) && live_chance(s, j, end_s, 0.0, now_ns) < SURE_CHANCE;

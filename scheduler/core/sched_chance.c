@@ -40,8 +40,8 @@ static bool may_hope(struct sched *s, const struct live *j, double left_s)
 	       decide_likeliest(s->trial, 0.0, 0) >= 0;
 }
 
-/* The position from `from` on of the next that is to be asked, or whose chance has gone: such a job is always
- * awake. */
+/* The position from `from` on of the next job that is to be asked, or that has no chance any more: such a job
+ * is always awake. */
 static size_t next_woken(const struct sched *s, const struct tenant *t, size_t from, int64_t now_ns)
 {
 	return job_order_woken(&s->queues, t->waiting.root, from, now_ns);

@@ -1,11 +1,11 @@
-/* A running job that left its epochs open gives time back: it ends after an earlier epoch where that brings
- * the jobs that are there, and those to come, more than it loses.
+/* A running job that left its epochs open gives time back: it ends after an earlier epoch if the jobs that
+ * run and wait, and those to come, gain more than it loses.
  *
  * The machine is played as it is, and again with less work for this job. What the others gain is the sum of
  * their values x accuracies x what their chances rise by; later ones gain the price of the capacity that is
  * freed (price.h). What the job loses is value x accuracy, by the model, of the epochs that are left out. An
  * end cannot be taken back and the chances are estimates, so the gain has to be larger by the noise of
- * accuracies, and somebody who is there has to have a part in it. */
+ * accuracies, and a job that runs or waits has to have a part in it. */
 #include <math.h>
 
 #include "scheduler/core/policy/price.h"

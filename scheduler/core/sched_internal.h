@@ -32,8 +32,8 @@ struct live {                         /* a job that waits or runs */
 	bool unstarted;               /* runs, as far as slots go: its owner has not started it yet */
 	bool idle;                    /* the same: who runs it has not begun yet, and no work is done */
 	bool by_chance;               /* taken without a promise for the chance it has */
-	bool gone;                    /* it waits, and its chance has gone */
-	int64_t hopes_ns;             /* until then it is not asked whether its chance has gone */
+	bool gone;                    /* it waits, and has no chance any more */
+	int64_t hopes_ns;             /* until then its chance is not checked again */
 	bool planned;                 /* waits in the plan; else, if it waits, with its tenant */
 	bool due;                     /* waits in the plan without a promise */
 	uint32_t prev, next;          /* in the list it is in */
@@ -192,7 +192,8 @@ int sched_check_params(const struct sched_params *p, struct err *err);
 int sched_check_request(const struct sched *s, const struct sched_request *r, struct err *err);
 void sched_set(struct sched *s, const struct sched_params *p); /* policy and machine, after learn_use() */
 int sched_not_found(uint64_t id, struct err *err);
-/* A decision with an objective that was shorter by the lag, as it is told: a start takes so long at most. */
+/* Adds the lag to a decision whose objective was shorter by it, for users: a start takes at most that
+ * long. */
 void sched_add_lag(const struct sched *s, struct decision *d);
 /* The candidate that is first by time (by its bound where it has one and `bounds` says so) among those with
  * none of these reasons; -1: there is none. */
@@ -346,9 +347,9 @@ void place_due(struct sched *s, int64_t now_ns);
 void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
 
 /* ---- sched_start.c ---- */
-/* It starts now, whatever becomes of others. */
-/* Its owner starts it himself, and has let so many others wait for that already. */
+/* An advised job, whose owner has not started as many earlier ones as he may leave unstarted. */
 bool start_owner_is_slow(const struct sched *s, const struct live *j);
+/* Starts it now, even if that breaks promises of others. */
 void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out);
 
 /* ---- sched_price.c ---- */
@@ -359,7 +360,7 @@ double price_value(const struct sched_request *r);
 void price_arrived(struct sched *s, int64_t now_ns, const struct sched_request *r, const struct decision *d);
 
 /* ---- sched_chance.c ---- */
-/* Marks waiting jobs whose chance has gone. False: not all were looked at. */
+/* Marks waiting jobs that have no chance any more. False: not all were looked at. */
 bool chance_look(struct sched *s, int64_t now_ns);
 
 /* ---- sched_ask.c ---- */

@@ -41,7 +41,7 @@ static double spread_of_model(const struct model *m)
 	return c && c->log && c->n >= 8 ? c->sd * spread_typical(m->time.spread) : NAN;
 }
 
-/* One that learns anew. */
+/* One that has learnt nothing yet. */
 static int learnt_init(struct learnt *m, struct err *err)
 {
 	const struct adapt_params defaults = { 0 };

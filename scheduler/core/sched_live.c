@@ -448,7 +448,7 @@ double live_memory_wanted_mb(const struct sched *s, const struct live *j)
 	return mb <= s->machine.memory_mb || !n ? mb : live_memory_mb(&j->r, batch[0]);
 }
 
-/* Added up anew each time: a running sum would drift by the rounding of what came and went. */
+/* Added up again each time: a running sum would drift by rounding as jobs come and go. */
 double live_memory_used_mb(const struct sched *s)
 {
 	double sum = 0.0;

@@ -202,8 +202,8 @@ static bool start_by_chance(struct sched *s, int64_t now_ns, uint32_t place, str
 	return false;
 }
 
-/* It could start, and with a better candidate it could behind the end of another job: it waits for that, and
- * is decided anew at the next event. */
+/* It could start now, but a better candidate could start behind the end of another job: it waits for that,
+ * and is decided again at the next event. */
 static bool waits_for_better(struct sched *s, int64_t now_ns, uint32_t place, const struct decision *d)
 {
 	struct live *j = &s->live[place];
@@ -361,9 +361,8 @@ static uint32_t first_of(const struct sched *s, const struct live_list *l, bool 
 	return below ? job_order_at(&s->queues, l->root, job_order_below(&s->queues, l->root)) : l->first;
 }
 
-/* A list may change under a try: one that is held gets another seat. Its successor is then tried at the next
- * event. When enough were tried, those whose turn has come are tried all the same: they are among the first.
- * */
+/* A list may change during a try: a job that is held gets another seat. Its successor is then tried at the
+ * next event. When enough were tried, those whose turn has come are still tried: they are among the first. */
 static bool try_plan(struct search *q, bool below, uint32_t *out_place)
 {
 	struct sched *s = q->s;

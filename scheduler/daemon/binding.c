@@ -67,7 +67,7 @@ static int read_batches(const struct json *v, struct binding *b, const char **ou
 	qsort(b->batch, n, sizeof *b->batch, compare_numbers);
 	for (size_t i = 1; i < n; i++) {
 		if (b->batch[i] == b->batch[i - 1])
-			return err_fail(err, ERR_ARG, "batches: %g is there twice", b->batch[i]);
+			return err_fail(err, ERR_ARG, "batches: %g appears twice", b->batch[i]);
 	}
 	return 0;
 }
@@ -82,8 +82,7 @@ static int read_epochs(const struct setup *s, struct binding *b, const char **ou
 
 	*out_field = "params";
 	if (!m || schema_role(m->schema, ROLE_EPOCHS) < 0)
-		return err_fail(err, ERR_ARG,
-				"%s: they cannot be left open: the model knows nothing of epochs",
+		return err_fail(err, ERR_ARG, "%s: they cannot be left open: the model does not know epochs",
 				b->type->epochs_param);
 	b->n_epochs = job_type_epochs(b->type, p->epochs_from, p->epochs_to, choice,
 				      DECIDE_MAX_CANDIDATES / n_batches);

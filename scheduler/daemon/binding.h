@@ -29,7 +29,8 @@ struct binding_input {               /* what a job says; NULL: nothing */
 int binding_make(const struct setup *s, const struct binding_input *in, struct binding *out,
                  const char **out_field, struct err *err);
 int binding_of_row(const struct setup *s, const struct job_record *row, struct binding *out, struct err *err);
-/* Of a job that runs, when its type has gone: the model knows nothing of it, and it keeps its batch. */
+/* For a running job whose type is not configured any more: the model does not know it, and it keeps its
+ * batch. */
 int binding_without_type(const struct setup *s, const struct job_record *row, struct binding *out,
                          struct err *err);
 void binding_release(struct binding *b);

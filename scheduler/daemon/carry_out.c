@@ -421,7 +421,7 @@ void carry_out_all(struct daemon *d, enum life_event_kind kind)
 	}
 }
 
-/* A job that was taken by chance, and runs, is stopped when its chance has gone. */
+/* A running job that was taken by chance is stopped when it has no chance any more. */
 static void give_up_in_time(struct daemon *d, struct job *job)
 {
 	struct life_event e;

@@ -1,5 +1,5 @@
 /* The cluster of the configuration's own engine: what a look at it found goes to the scheduler, as slots and
- * as jobs of others that hold some of them, and to whoever asks. */
+ * as jobs of others that hold some of them, and to clients that ask. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -118,7 +118,7 @@ void cluster_told(void *daemon, const char *engine, const struct cluster *c, con
 	if (!v)
 		return;
 	if (why && !v->why[0])
-		log_warn("the cluster of %s is not known anew: %s", engine, why);
+		log_warn("the state of the cluster of %s could not be read again: %s", engine, why);
 	snprintf(v->why, sizeof v->why, "%s", why ? why : "");
 	snprintf(v->engine, sizeof v->engine, "%s", engine);
 	if (!c)

@@ -229,7 +229,7 @@ static void leave_if_unused(struct daemon *d)
 	} else if (!d->idle_since_ns) {
 		d->idle_since_ns = now_ns;
 	} else if ((double)(now_ns - d->idle_since_ns) / 1e9 >= idle_s && !d->stopping) {
-		log_info("nothing to do for %.0f s, so the daemon leaves", idle_s);
+		log_info("no jobs and no clients for %.0f s, so the daemon exits", idle_s);
 		server_stop_accepting(d->server);
 		d->leaving = d->stopping = true;
 		daemon_changed(d);

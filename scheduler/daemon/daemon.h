@@ -109,7 +109,7 @@ struct daemon {
 	int64_t turn_began_ns, turn_cpu_ns; /* of the server's turn under way */
 	struct job_cursor tick;         /* carry_ticks() */
 	size_t estimate_from;           /* where a regular look goes on */
-	int64_t look_ns;                /* estimates.c: what is told of jobs is as of then */
+	int64_t look_ns;                /* estimates.c: the moment of the estimates shown to users */
 };
 
 /* ---- daemon.c ---- */

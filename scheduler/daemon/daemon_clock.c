@@ -1,8 +1,8 @@
 /* The daemon's time: nanoseconds since 1970 that count as CLOCK_BOOTTIME does, and never jump. Durations,
- * deadlines and outcomes come from it; a clock that is set while the daemon runs does not matter. Nor does
- * one that is set while it is away: `clock` in the state folder says which boot the time line belongs to, and
- * a daemon that finds jobs of the same boot goes on with it. Without such jobs, and after a boot, the time
- * line begins anew at the wall clock. */
+ * deadlines and outcomes come from it, so setting the wall clock does not change them, whether the daemon
+ * runs at that moment or not: `clock` in the state folder says which boot the time line belongs to, and a
+ * daemon that finds jobs of the same boot continues it. Without such jobs, and after a boot, the time line
+ * starts again from the wall clock. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,8 @@ static void keep(const struct daemon *d)
 		return;
 	n = snprintf(text, sizeof text, "%s %" PRId64 "\n", boot, d->clock_offset_ns);
 	if (io_write_file(path, text, (size_t)n, &err))
-		log_warn("%s; a clock that is set while the daemon is away will move deadlines", err.text);
+		log_warn("%s; if the clock is set while the daemon does not run, deadlines will move",
+			 err.text);
 }
 
 void daemon_clock_begin(struct daemon *d)

@@ -7,7 +7,7 @@
 #include "common/mem.h"
 #include "scheduler/daemon/daemon.h"
 
-/* With more jobs than this the estimates are not looked at regularly, only where somebody asks for one. */
+/* With more jobs than this the estimates are not updated regularly, only when a client asks for one. */
 #define WATCHED_JOBS 1000
 #define EVENTS_NS 2000000 /* of one regular look */
 #define LOOK_NS 1000000 /* what is told of jobs is as of at most so long ago */
@@ -36,7 +36,7 @@ static void why_waiting(const struct daemon *d, const struct job *job, const str
 	}
 	if (d->store_failed) {
 		out->waiting_code = "storage";
-		out->waiting_message = "nothing is started that cannot be written down";
+		out->waiting_message = "no job starts while the database cannot be written";
 		return;
 	}
 	if (d->dirty || w->why == SCHED_WAIT_NOT)

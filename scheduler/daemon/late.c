@@ -72,7 +72,7 @@ struct user {
 	uid_t uid;
 	gid_t gid, group[256];
 	int n_groups;
-	char home[300], name[2][80]; /* of its environment; the daemon's own is nobody else's to read */
+	char home[300], name[2][80]; /* of its environment; no other user may read the daemon's own */
 };
 
 static void find_user(const struct job *job, struct user *u)

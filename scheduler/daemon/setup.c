@@ -99,7 +99,7 @@ static const char *file_of(const struct setup *s)
 	return s->config->path ? s->config->path : "configuration";
 }
 
-/* Is there a type without a model of its own, so that the configuration's is needed? */
+/* Is there a type without its own model, so that the configuration's is needed? */
 static bool needs_common(const struct config *c)
 {
 	for (size_t i = 0; i < c->n_types; i++) {

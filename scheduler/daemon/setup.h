@@ -20,7 +20,7 @@ struct model_file;                     /* setup.c: a model in memory, shared by 
 
 struct model_slot {
 	const char *type;              /* the job type whose own model it is; NULL: the configuration's, of
-	                                  all types that have none of their own */
+	                                  all types that do not have one */
 	const char *path;              /* of its file, borrowed from the configuration; NULL: none is named */
 	struct model_file *file;
 	const struct model *model;     /* NULL: the policy needs none, or it is still to be trained */
@@ -51,7 +51,7 @@ void setup_link_model(const struct setup *s);
 void setup_sched_params(const struct setup *s, const struct model **own, struct sched_params *out);
 #define SETUP_MAX_SLOTS (CONFIG_MAX_TYPES + 1)
 
-/* For people: the configuration's model, and how many types have one of their own. Returns buf. */
+/* For people: the configuration's model, and how many types have their own. Returns buf. */
 const char *models_named(const struct setup *s, char *buf, size_t size);
 /* The number of the slot of a type; 0 for a type that is not there. NULL: the configuration's. */
 uint32_t setup_slot_of(const struct setup *s, const char *type);

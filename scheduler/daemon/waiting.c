@@ -44,7 +44,7 @@ static size_t awaited(const struct job *job, uint64_t id[WAITING_MAX])
 	return n;
 }
 
-/* How it ended is told here: it may be forgotten before the next turn, and before the others have ended. */
+/* Its end is noted here: the job may be forgotten before the next turn, and before the others have ended. */
 void waiting_ended(struct daemon *d, const struct job *ended)
 {
 	uint64_t id[WAITING_MAX];

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct cluster_guest {           /* a job of somebody else that runs */
+struct cluster_guest {           /* a running job of others */
 	uint32_t cpus;
 	int64_t end_s;           /* when the engine expects its end, since 1970; 0: not known */
 };

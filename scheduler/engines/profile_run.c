@@ -332,7 +332,7 @@ static const char *word_text(enum engine_word w)
 	       : w == ENGINE_MEMORY    ? "was out of memory"
 	       : w == ENGINE_NODE      ? "lost its node"
 	       : w == ENGINE_PREEMPTED ? "was preempted"
-	       : w == ENGINE_CANCELLED ? "was cancelled by somebody else"
+	       : w == ENGINE_CANCELLED ? "was cancelled, not by postrider"
 				       : "is over and left no record";
 }
 

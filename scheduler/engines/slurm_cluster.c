@@ -128,7 +128,7 @@ static void read_job(const char *line, const char *scope, struct cluster *out)
 		   gres, &nodes, &uid, &at) != 7 ||
 	    !at || !cpus || cpus > UINT32_MAX || !is_ours(partition, scope, out))
 		return;
-	/* Anybody may write such a comment; only our own user's is believed. */
+	/* Any user may write such a comment; only our own user's counts. */
 	own = uid == geteuid() && !strncmp(line + at, SLURM_COMMENT, strlen(SLURM_COMMENT));
 	waits = !strcmp(state, "PENDING");
 	if (!waits)

@@ -1,5 +1,5 @@
 /* The jobs in memory: all live ones and the latest that ended. They are found by id and by the idempotency
- * key of their user. This file knows nothing of scheduling; life.h changes the states of jobs. */
+ * key of their user. This file does not schedule; life.h changes the states of jobs. */
 #ifndef SCHEDULER_JOBS_JOBS_H
 #define SCHEDULER_JOBS_JOBS_H
 
@@ -18,7 +18,7 @@
 #define JOBS_MAX_KEY 128     /* bytes of one */
 #define JOBS_MAX_TAG 128
 
-/* What a live job says, under the present configuration and model. It is a block of its own, so that a reload
+/* What a live job says, under the present configuration and model. It is a separate block, so that a reload
  * changes a job by exchanging one pointer. */
 struct job_bound {
 	struct job_params params;      /* of its type */

@@ -55,7 +55,7 @@ static void load_enters(struct life *l, struct job *job, int64_t now_ns)
 	job->other_span_before_s = l->other_span_s;
 }
 
-/* The mean over the run of the job; of a short one that nobody looked at, what is seen now. */
+/* The mean over the run of the job; for a short one without a measurement, what is seen now. */
 static double other_beside(const struct life *l, const struct job *job)
 {
 	double span_s = l->other_span_s - job->other_span_before_s;
@@ -127,7 +127,7 @@ static void why_rejected(const struct job_record *row, const struct decision *d,
 		snprintf(text, size, "every batch needs more memory than there is");
 	else if (by == REASON_UNSTABLE)
 		snprintf(text, size,
-			 "the model predicts no time for any batch, as of a queue that grows for ever");
+			 "the model predicts no time for any batch: its queue would grow for ever");
 	else if (by == REASON_NO_BOUND)
 		snprintf(text, size, "there are too few observations for a promise at confidence %g",
 			 row->confidence);
@@ -526,7 +526,7 @@ static void cancel(struct life *l, struct job *job, const char *why, int64_t now
 	act(out, LIFE_STOP, job);
 }
 
-/* Its chance has gone: it leaves the queue, or is stopped. Whoever runs a job himself decides himself. */
+/* It has no chance any more: it leaves the queue, or is stopped. The owner of an advised job decides that. */
 static void hopeless(struct life *l, struct job *job, int64_t now_ns, struct life_actions *out)
 {
 	if (job->row.verdict != VERDICT_CHANCE || job->cancelling || job->stop_told ||

@@ -13,8 +13,8 @@
  *   cancelled                                  +--> done, failed, cancelled, lost
  *
  * A job that waits for another one is queued with the verdict `waiting`, and the scheduler does not know it;
- * ADMITTED gives it its verdict. A run that failed and may be repeated (`retry`) is no end: the job is queued
- * again, with its verdict and with the identity of the next attempt.
+ * ADMITTED gives it its verdict. A run that failed and may be repeated (`retry`) does not end the job: it is
+ * queued again, with its verdict and with the identity of the next attempt.
  *
  * `starting` and `stopping` are kept in memory, and the row says running; of a `ready` job it says queued.
  *
@@ -27,7 +27,7 @@
  *      without the row the job would count as cancelled.
  *   4. The end of a job is final. Events that come later have no actions.
  *   5. Within the actions of one event the store comes first, then processes, then the people who watch.
- * The caller answers a client when all rows among the actions of his event are on disk. */
+ * The caller answers a client when all rows among the actions of the client's event are on disk. */
 #ifndef SCHEDULER_JOBS_LIFE_H
 #define SCHEDULER_JOBS_LIFE_H
 
@@ -67,14 +67,14 @@ enum life_event_kind {
 	LIFE_PROGRESS,   /* progress, stop_after */
 	LIFE_ESTIMATED,  /* estimate, text (why; NULL: a regular look), on_late */
 	LIFE_ENDED,      /* outcome, foreseen_s */
-	LIFE_CANCEL,     /* text: why; NULL: somebody asked for it */
-	LIFE_HOPELESS,   /* taken by chance, and its chance has gone */
+	LIFE_CANCEL,     /* text: why; NULL: a user asked for it */
+	LIFE_HOPELESS,   /* taken by chance, and it has no chance any more */
 	LIFE_STOP_FAILED, /* gone: it is not there (any more) */
 	LIFE_TICK,       /* advise_timeout_s */
 	LIFE_REPAIRED,   /* the store takes rows again */
 	LIFE_RESTORED,   /* after a restart: job with its row, in no list yet */
 	LIFE_RESUMED,    /* all jobs are back; text: why the scheduler did not take this one back, or NULL */
-	LIFE_ADOPTED,    /* what ADOPT found: it runs, or its end will be told */
+	LIFE_ADOPTED,    /* what ADOPT found: it runs, or its end will be reported */
 	LIFE_UNSTARTED,  /* what ADOPT found: it was never started */
 };
 
@@ -113,7 +113,7 @@ enum life_action_kind {
 	LIFE_SPAWN,             /* ENDED where that fails */
 	LIFE_STOP,              /* STOP_FAILED where that fails */
 	LIFE_ADOPT,             /* ADOPTED, UNSTARTED or ENDED */
-	LIFE_FORGET,            /* the scheduler and the executor let go of it */
+	LIFE_FORGET,            /* the scheduler and the executor forget it */
 	LIFE_ADMIT,             /* the scheduler is to get it when it may: ADMITTED, or CANCEL */
 	/* people, and what is learnt */
 	LIFE_TELL,              /* what: the event that watchers get */
@@ -145,8 +145,8 @@ struct life {
 	/* The load that jobs meet: integrals over time of the running jobs and of their cpus. */
 	double jobs_integral_s, processes_integral_s;
 	int64_t load_since_ns; size_t load_jobs; uint64_t load_processes;
-	/* The work of others: what is seen now (NaN: nobody looks), added up over the time that was seen, and
-	 * that time. The caller keeps them up to date. */
+	/* The work of others: what is seen now (NaN: it is not measured), added up over the time that was
+	 * seen, and that time. The caller keeps them up to date. */
 	double other_load, other_sum_s, other_span_s;
 };
 

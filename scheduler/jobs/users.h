@@ -1,5 +1,4 @@
-/* How many jobs of each user wait, whatever tenants they belong to. A user who was counted once keeps his
- * entry. */
+/* How many jobs of each user wait, over all tenants. A user who was counted once keeps an entry. */
 #ifndef SCHEDULER_JOBS_USERS_H
 #define SCHEDULER_JOBS_USERS_H
 

@@ -1,4 +1,4 @@
-/* Telling processes apart for good. The system gives a pid again and again, but never the same pid with the
+/* What identifies a process for ever. The system uses a pid again and again, but never the same pid with the
  * same start time in the same boot. Used by the daemon's executor. */
 #ifndef SCHEDULER_PROCESS_IDENTITY_H
 #define SCHEDULER_PROCESS_IDENTITY_H

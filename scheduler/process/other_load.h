@@ -13,12 +13,13 @@
  * Without pressure information the number at the moment of reading is used. What our own processes wanted is
  * subtracted (demand.h).
  *
- * How many wait at the moment of reading is a poor sample where threads of ours wait for each other. But what
- * others ran is counted, and who wants a cpu gets one as our processes do. So others want at most
+ * How many wait at the moment of reading is a poor sample where threads of ours wait for each other. But the
+ * kernel counts how long others ran, and others that want a cpu get one as our processes do. So others want
+ * at most
  *
  * 	(busy cpus - ours that ran) x (ours that ran or waited) / (ours that ran)
  *
- * while ours run: nothing where nobody else ran, and little where others run with a low priority.
+ * while ours run: nothing where no other process ran, and little where others run with a low priority.
  *
  * The result is smoothed by two exponential means in a row of 1.25 s each. A load that stays counts by two
  * thirds after 3 s and by nine tenths after 5 s, and fades as fast; half a second of load moves the result by

@@ -1,14 +1,12 @@
 /* The language between postrider-supervisor and the daemon. The supervisor is linked with the C library
- * alone, so this header has constants only. supervisor_record.c writes the records, run_record.c reads
- * them.
+ * alone, so this header has constants only. supervisor_record.c writes the records, run_record.c reads them.
  *
  * Two records lie beside the job's folder DIR. The identity of the job is part of their names, DIR.IDENTITY,
- * so that a job never finds the records of another one that had its number before: with the database gone or
- * restored from a copy, numbers come again. Jobs older than identities have DIR alone.
+ * so that a job never finds the records of another one that had its number before: if the database is lost or
+ * restored from a copy, numbers are used again. Jobs older than identities have DIR alone.
  *
- * The records lie in a folder that belongs to the daemon. The job's folder
- * itself belongs to the user of the job: the user could forge records in it and make a daemon that runs as
- * root end the processes of others.
+ * The records lie in a folder that belongs to the daemon. The job's folder itself belongs to the user of the
+ * job: the user could forge records in it and make a daemon that runs as root end the processes of others.
  *
  *   DIR.started   written by exactly one supervisor: it appears complete, by link(2), before the command runs
  *   DIR.exit      how the job ended: it appears complete, by rename(2)
@@ -30,12 +28,12 @@
  *                                            end
  *
  * "started" is the claim in the first record, which is on the disk before the command runs. In the second it
- * is the moment at which the command was let go, a few milliseconds later.
+ * is the moment at which the command began, a few milliseconds later.
  *
  * Version 1 has no identity, and no boot in the exit record; it is still read. "stopped" means that the
- * daemon asked for it: by a SIGTERM that was queued with a value. Other SIGTERMs do
- * not count. START_TICKS is field 22 of /proc/PID/stat. With the id of the boot it identifies a process for
- * good, even if its pid is given to another one later. */
+ * daemon asked for it: by a SIGTERM that was queued with a value. Other SIGTERMs do not count. START_TICKS is
+ * field 22 of /proc/PID/stat. With the id of the boot it identifies a process for good, even if its pid is
+ * given to another one later. */
 #ifndef SCHEDULER_PROCESS_RECORD_FORMAT_H
 #define SCHEDULER_PROCESS_RECORD_FORMAT_H
 
@@ -73,7 +71,7 @@ enum {
 };
 
 /* The report: lines on the supervisor's standard output, which is then closed. */
-#define REPORT_GO "go "          /* REALTIME_NS BOOTTIME_NS: when the command was let go */
+#define REPORT_GO "go "          /* REALTIME_NS BOOTTIME_NS: when the command began */
 #define REPORT_STARTED "started" /* DIR.started says the rest */
 #define REPORT_FAILED "failed "  /* and the reason */
 #define REPORT_NOTE "note "      /* something did not work, but the job runs */

@@ -65,7 +65,7 @@ struct profile_suggestion {
 struct anova;
 struct model;
 struct profile_summary {
-	struct anova *time, *accuracy;   /* which factors matter; NULL: cannot be told */
+	struct anova *time, *accuracy;   /* which factors matter; NULL: not known */
 	struct err no_time, no_accuracy; /* why not; without a text: there was nothing to analyse */
 	struct profile_suggestion *suggestion; size_t n_suggestions;
 	bool by_model;                   /* the suggestions are those of a model */

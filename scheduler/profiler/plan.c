@@ -168,9 +168,9 @@ static bool unlike(const struct profile_design *d, const struct profile_point *a
 	return words;
 }
 
-/* Copies of one job say how it runs beside its like. Jobs of different types and widths share the cpus in
- * other ways: one whose processes wait for each other loses more to a narrow neighbour than an even share of
- * the cpus would cost it. */
+/* Copies of one job show how it runs beside equal jobs. Jobs of different types and widths share the cpus in
+ * other ways: a job whose processes wait for each other loses more to a narrow neighbour than an even share
+ * of the cpus would cost it. */
 static int add_mixed(const struct profile_design *d, const struct profile_point *one, size_t n,
 		     struct profile_plan *p, struct err *err)
 {

@@ -66,7 +66,7 @@ static bool is_ignored(int number)
 
 static const int stop_signal[PROFILE_STOP_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 
-/* A library may have threads of its own, which hold nothing: what comes to one of them is noted. */
+/* A library may have its own threads, which block no signals: a signal that comes to one of them is noted. */
 static volatile sig_atomic_t came;
 
 static void note_signal(int number)
@@ -237,8 +237,8 @@ static void become(char **word, const char *dir, const sigset_t *mask, pid_t par
 {
 	int error;
 
-	/* A session of its own, as the daemon gives each job: the kernel may share the cpus between sessions
-	 * first (autogroups), and a run is to be measured as a job will run. */
+	/* A new session, as the daemon gives each job: the kernel may share the cpus between sessions first
+	 * (autogroups), and a run is to be measured as a job will run. */
 	setsid();
 	/* If we are killed, no copy may disturb the next measurement. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -29,13 +29,13 @@ void profile_put_curves(const struct profile_journal *j, const struct profile_ve
 /* What a run will take, from those that are done: main effects of the factors on log time, each drawn towards
  * none as long as it rests on few runs. */
 struct profile_estimate {
-	size_t n;         /* runs it rests on; 0: it knows nothing */
+	size_t n;         /* runs it rests on; 0: none */
 	double mean_log;
 	double effect[PROFILE_MAX_FACTORS][PROFILE_MAX_LEVELS];
 };
 void profile_estimate_make(const struct profile_journal *j, struct profile_estimate *out);
 double profile_estimate_run_s(const struct profile_estimate *e, const struct profile_design *d,
-                              const struct profile_point *p); /* NaN where it knows nothing */
+                              const struct profile_point *p); /* NaN: not known */
 double profile_estimate_left_s(const struct profile_estimate *e, const struct profile_journal *j);
 
 #endif

@@ -2,9 +2,9 @@
  * committing. A checkpoint syncs the log, writes each changed page once and syncs the database; that takes as
  * long as several commits, so no commit should wait for it.
  *
- * The log begins anew only when a transaction starts that finds all of it moved. Commits during a checkpoint
- * prevent that. If it happens over and over, the log grows to CHECKPOINT_LIMIT (writer.c), and the writer
- * itself moves the little that is left. */
+ * The log starts from its beginning only when a transaction starts that finds all of it moved. Commits during
+ * a checkpoint prevent that. If it happens over and over, the log grows to CHECKPOINT_LIMIT (writer.c), and
+ * the writer itself moves the little that is left. */
 #include "common/clock.h"
 #include "scheduler/store/internal.h"
 #include "scheduler/store/schema.h"

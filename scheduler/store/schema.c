@@ -35,8 +35,8 @@ static int exec_with_columns(sqlite3 *db, const char *before, int version, const
 }
 
 /* meta holds what concerns the file as a whole. `batch` counts the hand-overs of the loop that are in the
- * file: a writer that does not know whether its commit arrived looks there. `last_id` outlives jobs that
- * somebody deletes. */
+ * file: a writer that does not know whether its commit arrived looks there. `last_id` outlives jobs that are
+ * deleted. */
 static int make_version_1(sqlite3 *db)
 {
 	return exec_with_columns(
@@ -211,8 +211,8 @@ int schema_migrate(sqlite3 *db, const char *path, schema_step *const *step, int 
 
 /* ---- opening ---- */
 
-/* Made by us, before SQLite sees it: it would let everybody read it. Its log and shared memory take after it.
- */
+/* Made by us, before SQLite sees it: SQLite would let all users read it. Its log and shared memory get the
+ * same mode. */
 static int make_file(const char *path, struct err *err)
 {
 	char dir[4096];
@@ -338,8 +338,8 @@ static int set_up_writing(sqlite3 *db, const char *path, enum store_durability d
 	return db_exec(db, "PRAGMA journal_size_limit=67108864", "set up", err);
 }
 
-/* Files that give free pages back. An old one is written anew for that, once; a large one is left as it is,
- * for that would take long: there free pages are used again, but the file does not shrink. */
+/* Files that give free pages back. An old file is rewritten for that, once. A large one is left as it is,
+ * because that would take long: its free pages are used again, but the file does not shrink. */
 static int use_vacuum(sqlite3 *db, const char *path, bool fresh, struct err *err)
 {
 	int64_t mode = 0, bytes = 0;

@@ -41,7 +41,7 @@ static long lock_owner(int fd)
 	return n > 0 ? strtol(text, NULL, 10) : 0;
 }
 
-/* The folder itself is locked, too: a lock file that somebody deletes would let a second daemon in. */
+/* The folder itself is locked, too: if the lock file is deleted, a second daemon could start. */
 static int lock_path(const char *dir, int fd, int owner_fd, struct err *err)
 {
 	int error;

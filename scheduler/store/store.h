@@ -159,7 +159,7 @@ uint64_t store_last_id(struct store *s); /* highest id ever given; 0: none */
 /* ---- another program reads a daemon's jobs ---- */
 /* Nothing is changed, and a daemon may be using the file. Jobs come by id; what an older version of the file
  * does not have is as job_record_init() leaves it. begin() gets the path of the database; it is called again,
- * to read all jobs anew, if a daemon opened the file meanwhile. */
+ * to read all jobs again, if a daemon opened the file meanwhile. */
 struct store_visitor {
 	int (*begin)(void *owner, const char *path, struct err *err);
 	int (*job)(void *owner, const struct job_record *j, struct err *err);

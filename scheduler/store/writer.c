@@ -5,8 +5,8 @@
  * After any error the connection is not trusted any more. A failed fsync may have marked pages as clean that
  * never reached the disk, so that a second fsync of the same file succeeds without having written them.
  * Therefore a repair closes every connection, lets SQLite read the log afresh and check its sums, looks in
- * `meta` for which batches arrived, moves the log into the database (pages written anew, synced anew, the log
- * cut to nothing), and only then writes what is missing. */
+ * `meta` for which batches arrived, moves the log into the database (pages written again, synced again, the
+ * log cut to nothing), and only then writes what is missing. */
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -20,8 +20,8 @@
 #define TRANSACTION_BYTES ((size_t)8 << 20) /* batches are merged up to this */
 #define SPARE_BATCHES 4
 /* Frames (pages) of the log: those that were not in it at the last checkpoint and are worth another; all of
- * it when the writer sees to it that it begins anew; and those written beside one checkpoint before the
- * writer waits for its end. */
+ * it when the writer makes the log start from its beginning; and those written beside one checkpoint before
+ * the writer waits for its end. */
 #define CHECKPOINT_FRAMES 1000
 #define CHECKPOINT_LIMIT 4000
 #define CHECKPOINT_AHEAD 4000
@@ -223,7 +223,7 @@ static int verify(struct writer *w, struct err *err)
 	rc = check_stored(w, err);
 	if (rc == 0 && w->stored != expected)
 		rc = err_fail(err, ERR_IO,
-			      "%s does not hold what was just written to it: the disk is not to be trusted",
+			      "%s does not hold what was just written to it: the disk cannot be trusted",
 			      w->s->path);
 	return rc;
 }
@@ -408,9 +408,9 @@ static int apply(struct writer *w, struct batch *first, struct batch *last, stru
 /* ---- the log ---- */
 
 /* Asks for a checkpoint when one is due; true: one has just ended and left little, without which the log
- * begins anew. While a reader is at work, a checkpoint goes only as far as what the reader may still need,
- * and the log grows. Frames are counted from the last attempt, so that this does not mean a checkpoint with
- * every commit. */
+ * starts from its beginning. While a reader is at work, a checkpoint goes only as far as what the reader may
+ * still need, and the log grows. Frames are counted from the last attempt, so that this does not mean a
+ * checkpoint with every commit. */
 static bool look_after_log(struct writer *w)
 {
 	struct store *s = w->s;

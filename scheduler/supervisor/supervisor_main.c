@@ -6,8 +6,8 @@
  * library after fork().
  *
  * The order of things matters. The child is forked first and waits, because the record names it. Then the
- * record is linked, which only one supervisor can do. Only then is anything changed and the child let go.
- * Whichever process dies on the way, the command runs once or not at all. */
+ * record is linked, which only one supervisor can do. Only then is anything changed and the command begun. If
+ * any of the processes dies on the way, the command runs once or not at all. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 
@@ -59,7 +59,7 @@ static int code_for_others(const struct run *r, int code)
 	return r->end.si_code == CLD_EXITED ? r->end.si_status : 128 + r->end.si_status;
 }
 
-/* Until the file is there, or somebody wants an end; then false. */
+/* Until the file exists, or the job is to end; then false. */
 static bool pass_gate(struct run *r)
 {
 	const struct timespec slice = { .tv_nsec = GATE_NS };
@@ -69,7 +69,7 @@ static bool pass_gate(struct run *r)
 	sigaddset(&stop, SIGTERM);
 	while (access(r->opt->gate, F_OK)) {
 		if (sigtimedwait(&stop, NULL, &slice) == SIGTERM) {
-			set_reason(r, "stopped before it was let go");
+			set_reason(r, "stopped before its command began");
 			return false;
 		}
 	}

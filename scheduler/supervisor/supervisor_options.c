@@ -118,7 +118,7 @@ static void usage(void)
 		"  --keep-env NAME    keep this variable of our own environment, if it is set; may be "
 		"repeated\n"
 		"  --all-env          keep all of our own environment\n"
-		"  --gate FILE        start it when this file is there\n"
+		"  --gate FILE        start it when this file exists\n"
 		"  --cpus LIST        the cpus it may use, as in 0-3,8\n"
 		"  --cgroup PATH      a cgroup v2 folder to create for it\n"
 		"  --nice N           niceness\n"

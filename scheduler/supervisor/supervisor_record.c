@@ -94,8 +94,8 @@ void win_the_race(struct run *r)
 	give_up(code_of(error), "cannot make %s: %s", path, strerror(error));
 }
 
-/* Brings the record to the disk before the job is let go: after a power cut the daemon must know that the job
- * was started, or it would run twice. */
+/* Brings the record to the disk before the command begins: after a power cut the daemon must know that the
+ * job was started, or it would run twice. */
 void sync_started(const struct run *r)
 {
 	char path[PATH_MAX];

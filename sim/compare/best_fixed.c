@@ -1,6 +1,6 @@
-/* fixed:best: which batch is the best for every job? It is found on a pilot, so that the choice has not
- * seen what it is judged by: a generated trace is drawn anew with another seed, and one from a file is
- * played with other random numbers, which shows it the very jobs. */
+/* fixed:best: which batch is the best for every job? It is found on a pilot, so that the choice has not seen
+ * what it is judged by: a generated trace is drawn again with another seed, and one from a file is played
+ * with other random numbers. In the second case the pilot has the same jobs. */
 #include <math.h>
 #include <string.h>
 

@@ -152,7 +152,7 @@ static int disturbances_of(const struct compare_params *p, const struct trace *t
 	return status;
 }
 
-/* Leaves out the jobs that the world knows nothing of (mark_unknown). */
+/* Leaves out the jobs that the world does not know (mark_unknown). */
 static int leave_out_unknown(const struct world *w, struct trace *t, bool *out_any, struct err *err)
 {
 	bool *unknown = mem_calloc(t->n_kinds, sizeof *unknown);
@@ -316,8 +316,8 @@ static int summarise(struct compare_runs *x, struct err *err)
 	return 0;
 }
 
-/* Of a few runs nobody can tell luck from merit, however many replications are drawn from them: what is left
- * are the figures. */
+/* A few runs cannot show whether a difference is luck, however many replications are drawn from them: only
+ * the figures are printed. */
 static void withhold_verdict(struct compare_result *r, size_t runs)
 {
 	snprintf(r->note, sizeof r->note,

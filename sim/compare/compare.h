@@ -12,7 +12,7 @@
 #define COMPARE_LEAST_RUNS 30        /* of a measured world: below, no policy is called better */
 
 struct compare_params {
-	/* a generated or resampled one is drawn anew in each replication: trace.seed + replication */
+	/* a generated or resampled one is drawn again in each replication: trace.seed + replication */
 	struct trace_source trace;
 	struct world_params world;   /* its trace and what-if are filled in here */
 	struct what_if what;

@@ -36,7 +36,7 @@ enum metric {
 	METRIC_COVERAGE,         /* run times within their bound */
 	METRIC_MSE, METRIC_MAPE, /* of the run time, predicted at the start */
 	METRIC_ACCURACY_MAE,
-	METRIC_CHANCES, METRIC_CHANCES_MET, /* jobs taken by chance, those let go included, and those of them
+	METRIC_CHANCES, METRIC_CHANCES_MET, /* jobs taken by chance, given up or not, and those of them
 	                                       in time; NaN for a policy that takes none */
 	METRICS,
 };

@@ -1,15 +1,15 @@
 /* The experiment of the Courier paper (section 5), by name: `postrider compare --paper`. A job is a network,
- * cpus from the table's levels, 1 to 6 equal jobs that run together, and an objective ~ Normal(300, 100) s.
- * A policy chooses the batch knowing all of this; then the equal jobs start together in the world, three
- * times over, and the means of their times and accuracies count, as in the paper. First the five jobs of its
- * Table 9, then many from its generator.
+ * cpus from the table's levels, 1 to 6 equal jobs that run together, and an objective ~ Normal(300, 100) s. A
+ * policy chooses the batch knowing all of this; then the equal jobs start together in the world, three times
+ * over, and the means of their times and accuracies count, as in the paper. First the five jobs of its Table
+ * 9, then many from its generator.
  *
  * Decisions are those of scheduler/core. Policies that decide on the expected time (courier, the boosting
- * ones, queueing, and naive, which chooses at random) are asked in a scene in which the other equal jobs
- * run; postrider is asked as `postrider predict` does, with njobs among the job's values, and decides on the
+ * ones, queueing, and naive, which chooses at random) are asked in a scene in which the other equal jobs run;
+ * postrider is asked as `postrider predict` does, with njobs among the job's values, and decides on the
  * bound. Where a policy finds no batch for the objective, it runs the fastest one by its own prediction and
  * promises nothing: the paper rejects no job. `fixed:best` gives all jobs of a fold (without folds: of a
- * half) the batch that was the best for the others. Nobody waits, so the queues of brain_queue.c would be
+ * half) the batch that was the best for the others. No job waits, so the queues of brain_queue.c would be
  * courier here.
  *
  * paper_jobs.c makes the jobs, paper_experiment.c plays, paper_summary.c counts, paper_json.c writes. */

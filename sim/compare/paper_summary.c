@@ -35,8 +35,8 @@ double paper_rate_bound(size_t misses, size_t n, double level)
 	return high;
 }
 
-/* With a miss as 0. A job counts for all policies or for none: where the table knows no accuracy, NaN, also
- * of a miss, lest misses be all that is left of such jobs. */
+/* With a miss as 0. A job counts for all policies or for none: where the table has no accuracy, NaN, also for
+ * a miss. Otherwise only the misses of such jobs would count. */
 static double accuracy_zero(const struct paper_set *set, int policy, size_t job)
 {
 	const struct paper_outcome *o = &set->outcome[(size_t)policy * set->n + job];

@@ -28,7 +28,7 @@ static int sweep_list(struct sweep *s, const char *at, struct err *err)
 		rc = what_value_parse(s->key, at, len, &v, err);
 		for (size_t i = 0; i < s->n && !rc; i++)
 			if (s->value[i] == v)
-				rc = err_fail(err, ERR_ARG, "%s=%g is there twice", what_key_name[s->key], v);
+				rc = err_fail(err, ERR_ARG, "%s=%g appears twice", what_key_name[s->key], v);
 		if (!rc)
 			rc = sweep_add(s, v, err);
 		if (!at[len])

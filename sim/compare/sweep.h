@@ -9,7 +9,7 @@
 
 struct sweep {
 	enum what_key key;
-	double value[SWEEP_MAX_POINTS]; /* ascending as given, no two alike */
+	double value[SWEEP_MAX_POINTS]; /* ascending as given, all different */
 	size_t n;
 };
 /* "key=from..to", "key=from..to:steps" (so many values, ends included), "key=a,b,c". ERR_ARG says what is

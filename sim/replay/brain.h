@@ -25,7 +25,7 @@ struct brain_ops {
 	int (*arrive)(void *self, int64_t now_ns, size_t job, struct outcome *io, struct err *err);
 	/* The next job to start; false: none for now. */
 	bool (*next)(void *self, int64_t now_ns, struct brain_start *out);
-	/* A waiting job that is let go of; false: none. Asked when none is to start. May be NULL. */
+	/* A waiting job that is given up; false: none. Called when no job is to start. May be NULL. */
 	bool (*dropped)(void *self, int64_t now_ns, size_t *out_job);
 	/* When the next job that runs is to be stopped, and which; WORLD_NEVER: none. May be NULL. */
 	int64_t (*stops_ns)(void *self, size_t *out_job);

@@ -266,7 +266,7 @@ static double seconds(int64_t from_ns, int64_t to_ns)
 	return 1e-9 * (double)(to_ns - from_ns);
 }
 
-/* The chance of a job that ends then, as it was played, to be in time whoever comes later. */
+/* The chance of a job that ends then, as it was played, to be in time whatever arrives later. */
 static double chance_of(const struct oracle *o, size_t job, int64_t now_ns, int64_t end_ns)
 {
 	int64_t deadline_ns = o->fate[job].deadline_ns;

@@ -1,7 +1,7 @@
-/* Baselines that know the obvious, for comparisons: the paper's models and its choice of a batch, with a
- * queue in front. The queue is in the order of arrival or of deadlines, its first job starts when its cpus
- * are free, and nobody passes it. It then takes the most accurate batch that is expected to end in time
- * beside those that run, or the fastest one.
+/* Simple baselines for comparisons: the paper's models and its choice of a batch, with a queue in front. The
+ * queue is in the order of arrival or of deadlines, its first job starts when its cpus are free, and no job
+ * passes it. It then takes the most accurate batch that is expected to end in time beside those that run, or
+ * the fastest one.
  *
  *   fifo           takes every job, in the order of arrival
  *   edf            the same by deadline, the earliest first

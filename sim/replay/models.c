@@ -51,7 +51,7 @@ const struct model *sim_models_of(const struct sim_models *m, const struct sim_p
 	return e ? (e->scaled ? e->scaled : e->model) : NULL;
 }
 
-/* Rows of one run (of a table joined with its curves) say so in a column of their own. */
+/* Rows of one run (of a table joined with its curves) have the same value in an extra column. */
 #define RUN_COLUMN "run_of"
 
 static int runs_of(const struct csv *table, uint32_t **out, struct err *err)

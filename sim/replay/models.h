@@ -1,6 +1,6 @@
 /* The models of a simulation: for every policy that predicts, the one it wants, trained from one table with
- * the same folds and the same search budget (the default grid, cut down to its kind of model). Shared by
- * policies that want the same. Models that know of cores may be told those of the machine. */
+ * the same folds and the same search budget (the default grid, cut down to its kind of model). Policies that
+ * want the same model share it. Models with a number of cores may be given that of the machine. */
 #ifndef SIM_REPLAY_MODELS_H
 #define SIM_REPLAY_MODELS_H
 

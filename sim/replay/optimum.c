@@ -76,7 +76,7 @@ static size_t index_of(const struct search *s, size_t trace_job)
 	return i;
 }
 
-/* Where more load makes nobody faster: if somebody is late with those that run, he stays late. */
+/* Where more load makes no job faster: a job that is late beside those that run stays late. */
 static int is_late(struct search *s, const struct world_run *run, bool *out, struct err *err)
 {
 	struct world_end e;

@@ -1,6 +1,6 @@
-/* The best that anybody could do with the jobs of a trace who knows all of it beforehand: who arrives, what
- * every job takes beside any load, and how accurate it comes out. The value of a schedule is the sum of the
- * accuracies of the jobs that end in time; all others are worth 0. Memory is not looked at.
+/* The best that a scheduler could do with the jobs of a trace if it knew everything beforehand: all arrivals,
+ * the time of every job under any load, and its accuracy. The value of a schedule is the sum of the
+ * accuracies of the jobs that end in time; all others are worth 0. Memory is ignored.
  *
  *   exact  for few jobs: branch and bound over all schedules in which jobs start at an arrival or an end, as
  *          under every policy, and none runs in vain (optimum.c)

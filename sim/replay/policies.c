@@ -87,7 +87,7 @@ int sim_policies_parse(const char *list, struct sim_policy *out, size_t max, siz
 		status = sim_policy_parse(name, &out[n], err);
 		for (size_t i = 0; !status && i < n; i++)
 			if (!strcmp(out[i].name, out[n].name))
-				status = err_fail(err, ERR_ARG, "policy %s is there twice", name);
+				status = err_fail(err, ERR_ARG, "policy %s appears twice", name);
 		if (!at[len])
 			break;
 		at += len + 1;

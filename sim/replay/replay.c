@@ -91,7 +91,7 @@ static int start_jobs(struct replay *x, struct err *err)
 	return status;
 }
 
-/* Lets go of jobs without a chance, which is an event like any other: others may start after it. */
+/* Gives up jobs without a chance, which is an event like any other: others may start after it. */
 static int start_and_drop(struct replay *x, struct err *err)
 {
 	size_t job;

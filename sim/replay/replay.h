@@ -16,7 +16,7 @@ enum outcome_state {
 	OUTCOME_DONE,       /* ended, and had no objective */
 	OUTCOME_FAILED,     /* ended without a result */
 	OUTCOME_REFUSED,    /* the queue was full */
-	OUTCOME_DROPPED,    /* taken by chance, and let go: its chance had gone, or its time was over */
+	OUTCOME_DROPPED,    /* taken by chance, and given up: no chance was left, or its time was over */
 	OUTCOME_STATES,
 };
 extern const char *const outcome_state_name[OUTCOME_STATES]; /* "rejected", "met", ... */

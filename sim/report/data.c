@@ -184,7 +184,7 @@ static void read_policies(struct fields *f, struct report_policies *out)
 			return;
 		read_policy(&one, &out->policy[out->n++]);
 		if (!one.rc && report_find(out, out->policy[out->n - 1].name) != out->n - 1)
-			fields_fail(&one, ERR_FORMAT, "name", "'%.60s' is there twice",
+			fields_fail(&one, ERR_FORMAT, "name", "'%.60s' appears twice",
 				    out->policy[out->n - 1].name);
 		fields_close(&one, f);
 	}

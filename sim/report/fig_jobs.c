@@ -175,7 +175,7 @@ static void say_shown(const struct run_panels *s, struct strbuf *out)
 		strbuf_printf(out, " Drawn are %s of %s runs, evenly picked.", word_count((double)shown),
 			      word_count((double)n));
 	if (s->n_left_out)
-		strbuf_printf(out, " Without a panel of its own: %zu more polic%s.", s->n_left_out,
+		strbuf_printf(out, " Not drawn: %zu more polic%s.", s->n_left_out,
 			      s->n_left_out == 1 ? "y" : "ies");
 }
 

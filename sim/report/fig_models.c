@@ -243,8 +243,8 @@ static int draw_anova(const struct anova *a, struct report_figure *f, struct err
 	return rc;
 }
 
-/* A table without an answer (nothing varies, too few rows, columns of a schema of its own) must not prevent
- * give no report. */
+/* A table without an answer (nothing varies, too few rows, columns of another schema) must not prevent the
+ * report. */
 static bool is_answer(const struct err *e)
 {
 	return e->code == ERR_NODATA || e->code == ERR_NUMERIC || e->code == ERR_FORMAT || e->code == ERR_ARG;

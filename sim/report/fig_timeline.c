@@ -27,7 +27,7 @@ static const struct {
 	[OUTCOME_DONE] = { 0, LEGEND_OPEN, "ended, no objective" },
 	[OUTCOME_FAILED] = { 6, LEGEND_HATCHED, "failed" },
 	[OUTCOME_REFUSED] = { 4, 7, "refused: queue full" },
-	[OUTCOME_DROPPED] = { 3, 7, "let go: no chance left" },
+	[OUTCOME_DROPPED] = { 3, 7, "given up: no chance left" },
 };
 
 struct timeline {

@@ -62,7 +62,7 @@ static void say_tradeoff(const struct report_policies *p, struct strbuf *out)
 {
 	size_t n = 0, beaten = 0;
 
-	strbuf_puts(out, "Beaten by nobody in both at once:");
+	strbuf_puts(out, "No other policy is better in both:");
 	for (size_t i = 0; i < p->n; i++)
 		if (has_both(&p->policy[i]) && !p->policy[i].oracle && undominated(p, i) && n++ < MAX_NAMED)
 			strbuf_printf(out, "%s %s (%s met, accuracy %s)", n > 1 ? "," : "", p->policy[i].name,
@@ -70,7 +70,7 @@ static void say_tradeoff(const struct report_policies *p, struct strbuf *out)
 				      word_metric(METRIC_ACCURACY_MET,
 						  p->policy[i].metric[METRIC_ACCURACY_MET].mean));
 	say_more(out, n);
-	strbuf_puts(out, n ? "." : " nobody.");
+	strbuf_puts(out, n ? "." : " none.");
 	for (size_t i = 0; i < p->n; i++)
 		if (has_both(&p->policy[i]) && !p->policy[i].oracle && !undominated(p, i) &&
 		    beaten++ < MAX_NAMED)

@@ -160,7 +160,7 @@ static void put_today(struct strbuf *out, const struct report_policy *p)
 }
 
 /* Which policy should I use? The one whose users get most: the highest accuracy, a missed or rejected
- * objective counted as zero. It is said only where the baseline, which stands for what is done today, is
+ * objective counted as zero. The page says so only if the baseline, which stands for what is done today, is
  * clearly worse. */
 static void put_answer(const struct report_data *d, struct strbuf *out)
 {
@@ -389,7 +389,7 @@ static void put_legend(const struct report_data *d, struct strbuf *out)
 	strbuf_puts(out, "</p>\n");
 }
 
-/* A table of those that anybody has. */
+/* A table of those that at least one policy has. */
 static void put_main(const struct report_data *d, size_t from, size_t to, const char *label,
 		     struct strbuf *out)
 {

@@ -64,7 +64,7 @@ static bool put_value(struct strbuf *out, const struct json *v)
 	return true;
 }
 
-/* Parameters are columns; one that is called as a field of traces is left out, and that is said once. */
+/* Parameters are columns; one with the name of a field of traces is left out, and one notice says so. */
 static int read_params(struct history *h, uint64_t id, const struct json *params)
 {
 	size_t column[TRACE_MAX_COLUMNS], from[TRACE_MAX_COLUMNS], n = 0;

@@ -1,6 +1,6 @@
 /* Traces in the Standard Workload Format of the Parallel Workloads Archive, version 2.2: comments that begin
- * with ';', then 18 numbers a line, below 0 where a log does not know. What these jobs train is said by a
- * mapping (swf_map.h). */
+ * with ';', then 18 numbers a line, below 0 where a log does not know. A mapping (swf_map.h) says what these
+ * jobs train. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,7 +290,7 @@ static int add_notices(struct swf *s)
 		{ s->states[SWF_FAILED], "left out: failed" },
 		{ s->states[SWF_COMPLETED], "left out: completed" },
 		{ s->states[SWF_UNKNOWN], "left out: of unknown status" },
-		{ s->partial, "left out: parts of jobs that have a line of their own" },
+		{ s->partial, "left out: parts of jobs that have their own line" },
 		{ s->no_submit, "left out: no submit time" },
 		{ s->no_run, "left out: no run time" },
 		{ s->no_cpus, "left out: no processors" },

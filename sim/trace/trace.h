@@ -111,7 +111,7 @@ int trace_scale(struct trace *t, double slo_scale, double load_scale, struct err
 int trace_resample(struct trace *t, size_t n, uint64_t seed, struct err *err);
 
 /* Leaves out the kinds that are marked and their jobs, and says so in `about` and a notice with the reason.
- * Kinds are numbered anew. ERR_FORMAT: no job is left. */
+ * Kinds get new numbers. ERR_FORMAT: no job is left. */
 int trace_leave_out(struct trace *t, const bool *kind, const char *reason, struct err *err);
 
 /* The devices that jobs of a kind hold: the value of its column `gpus`, 0 where there is none. ERR_FORMAT:

@@ -30,7 +30,7 @@ struct cluster {
 	uint32_t slots;     /* cpus handed out to jobs; default: the cores, rounded down, at least 1 */
 	uint32_t nodes;     /* equal ones; default 1 */
 	double memory_mb;   /* INFINITY: no limit, the default */
-	bool counts_gpus;   /* devices, handed out whole; false: nobody counts them, the default */
+	bool counts_gpus;   /* devices, handed out whole; false: not counted, the default */
 	uint32_t gpus;
 	bool slots_set;     /* by cluster_set(): they stay when the cores change */
 	enum cluster_place place;

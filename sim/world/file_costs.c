@@ -1,4 +1,4 @@
-/* What the numbers of a world file mean for a job, what is said of them in reports, and the built-in file. */
+/* What the numbers of a world file mean for a job, what reports say about them, and the built-in file. */
 #include <math.h>
 
 #include "sim/world/file.h"

@@ -9,8 +9,8 @@
  * With a barrier, or a disk of another law, there is no such formula, and with devices another one: the
  * machine itself (queueing_machine.h) is played for a few populations, and its mean is taken.
  *
- * All P processes count as equal to the job's own. Where a short job shares with long ones that is an
- * approximation: shares of the cores are right, and waits at the disk are those among its like. */
+ * All P processes count as equal to the job's own. Where a short job shares the machine with long ones, that
+ * is an approximation: shares of the cores are right, and waits at the disk are those among equal jobs. */
 #ifndef SIM_WORLD_FLUID_LAWS_H
 #define SIM_WORLD_FLUID_LAWS_H
 

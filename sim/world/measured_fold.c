@@ -197,8 +197,8 @@ int measured_fold_make(const struct measured_table *t, size_t fold, double cores
 		rc = nomem(t, err);
 	} else {
 		add_settings(&f, row, n);
-		/* A fold of a few settings cannot tell its slopes: they are a few numbers of the whole
-		 * table, from which nobody learns what single runs took. */
+		/* A fold of a few settings does not determine its slopes. They come from the whole table: a
+		 * few numbers, which do not show what single runs took. */
 		if (!t->by_replication)
 			n = take_rows(t, fold, true, row);
 		find_accuracies(&f, row, n);

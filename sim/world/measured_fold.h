@@ -68,8 +68,8 @@ bool measured_ask(const struct measured_fold *f, const struct measured_question 
 double measured_course_at(const struct measured_course *c, double others);
 
 /* ---- the kinds of a trace in the terms of the table: which categories, and where on each axis
- * (measured_kinds.c). A kind that the table knows nothing of is refused or marked here, before anything
- * runs. ---- */
+ * (measured_kinds.c). A kind that the table does not have is refused or marked here, before anything runs.
+ * ---- */
 struct measured_kinds {
 	size_t n;                /* kinds */
 	uint32_t *combo;         /* by kind */

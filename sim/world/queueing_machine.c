@@ -112,7 +112,7 @@ static void enter_cpu(struct qmachine *m, uint32_t process)
 	tell(m, QMACHINE_AT_CPU, process);
 }
 
-/* The devices are its job's own: it is done after their time, whoever else is there. */
+/* No other job uses its devices: it is done after their time, whatever else runs. */
 static void enter_device(struct qmachine *m, uint32_t process)
 {
 	const struct qmachine_process *p = &m->process[process];

@@ -31,7 +31,7 @@ struct qmachine_node {
 	uint32_t disk_first, disk_last; /* who is served, and the end of the line */
 	uint32_t n_processes; /* placed here and not yet done */
 	double clock_s; /* up to here the next three are */
-	double attained_s; /* service that everybody at the cores has got since they were last idle */
+	double attained_s; /* service that every process at the cores has got since they were last idle */
 	double busy_s; /* core-seconds worked */
 	double rate, cores_busy; /* of each process there, and of all together */
 	struct heap device; /* processes whose job's devices work, by the moment they are done */

@@ -83,8 +83,8 @@ const char *world_unknown(const struct world *w, uint32_t kind);
 /* The measured runs that a world is made of; SIZE_MAX: it is made of a law. */
 size_t world_runs(const struct world *w);
 /* Ways to part what models learn from and what happens. measured: each replication (or `hold_out` of them)
- * once, or settings dealt into folds; the others 1: their training table is a designed experiment in this
- * very world, with draws of its own. */
+ * once, or settings dealt into folds; the other worlds have 1: their training table is a designed experiment
+ * in the same world, with other draws. */
 size_t world_folds(const struct world *w);
 /* A table of observations for training, columns of the default schema (or the world's own), none of it from
  * what happens in runs of this fold. Measured on world_given(), without drift, stragglers and failures. To

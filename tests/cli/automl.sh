@@ -163,7 +163,7 @@ expect 2 "a part that is none is a usage error" automl "$dir/c.ini" -o "$dir/x" 
 sed 's/folds = 4/folds = 3/' "$dir/c.ini" >"$dir/other.ini"
 mkdir "$dir/mixed" && cp -r "$dir/parts/part-1" "$dir/mixed/"
 expect 6 "a part of another campaign is refused" automl "$dir/other.ini" -o "$dir/mixed" --parts 1
-says err "part-1/journal.jsonl is of another campaign" "and named"
+says err "part-1/journal.jsonl belongs to another campaign" "and named"
 
 # ---- the examples of aMLLibrary, unmodified ----
 # name | technique | validation MAPE of the reference (of faas_test_hyperopt: with the best trial instead of its last one)

@@ -103,7 +103,7 @@ that "one that failed has failed" within 30 is_state "$bad" failed
 json "$dir/out" "with its exit code" "d['exit_code'] == 37"
 that "one that was cancelled is cancelled" within 30 is_state "$cancelled" cancelled
 run status "$cancelled"
-says out "cancelled at slurm by somebody else (CANCELLED by" "with who did it"
+says out "cancelled at slurm, not by postrider (CANCELLED by" "with who did it"
 rows=$("$python" -c "import sqlite3; print(sqlite3.connect('$dir/state/postrider.db').execute('SELECT count(*) FROM observations').fetchone()[0])")
 that "nothing is learnt from whole seconds" test "$rows" = 0
 finish

@@ -90,7 +90,7 @@ within 10 started "$id"
 scancel "$(slurm_id "$id")"
 that "a job that somebody else cancels is cancelled" within 15 is_state "$id" cancelled
 run status "$id"
-says out "cancelled at slurm by somebody else" "and says so"
+says out "cancelled at slurm, not by postrider" "and says so"
 
 # ---- preempted, and requeued by somebody ----
 if $root; then

@@ -14,8 +14,8 @@ struct automl_spread {
 	size_t parts;
 	bool lenient, restart;
 };
-/* Runs the experiments as jobs of an engine, each a part of them in DIR/part-K, and waits for their end. A
- * part that fails is said; what it did not do is done here. */
+/* Runs the experiments as jobs of an engine, each a part of them in DIR/part-K, and waits for their end. If a
+ * part fails, a note says so, and its experiments run here. */
 int automl_spread(const struct cli *c, const char *dir, const struct automl_spread *s, struct err *err);
 
 int automl_predict(int argc, char **argv); /* `postrider automl predict`; argv[0] is "predict" */

@@ -81,7 +81,7 @@ int automl_spread(const struct cli *c, const char *dir, const struct automl_spre
 		profile_signals_release(&signals);
 	}
 	if (!rc && !number && out.status != PROFILE_OK)
-		cli_notice(c, "%s; what it did not do is done here", out.why);
+		cli_notice(c, "%s; the rest is done here", out.why);
 	profile_outcome_release(&out);
 	profile_design_release(&d);
 	config_free(config);

@@ -170,7 +170,7 @@ static int run(const struct cli *c, const struct options *o, struct err *err)
 				&a, err);
 	cli_progress_end(&progress);
 	if (!rc && a->n_resumed)
-		cli_notice(c, "%zu parts were done before; went on from there", a->n_resumed);
+		cli_notice(c, "%zu parts were done before; continued from there", a->n_resumed);
 	if (!rc && !o->part)
 		rc = deliver(c, o, a, err);
 	if (!rc && c->verbose)
@@ -192,9 +192,9 @@ int verb_automl(int argc, char **argv)
 	const struct cli_option option[] = {
 		{ 'o', "output", CLI_TEXT, "DIR",
 		  "the folder for models, results.json, report.html and the journal", &o.dir },
-		{ 0, "lenient", CLI_FLAG, NULL, "pass over unknown keys and keys in a wrong section",
+		{ 0, "lenient", CLI_FLAG, NULL, "ignore unknown keys and keys in a wrong section",
 		  &o.lenient },
-		{ 0, "restart", CLI_FLAG, NULL, "begin anew, whatever the folder has", &o.restart },
+		{ 0, "restart", CLI_FLAG, NULL, "start again, and ignore what the folder has", &o.restart },
 		{ 0, "prepared", CLI_FLAG, NULL,
 		  "write the prepared table too (prepared.csv; with -n to stdout)", &o.prepared },
 		{ 0, "executor", CLI_TEXT, "NAME",
@@ -202,8 +202,8 @@ int verb_automl(int argc, char **argv)
 		{ 0, "config", CLI_TEXT, "FILE", "the configuration that has the engine of --executor",
 		  &o.config },
 		{ 0, "parts", CLI_COUNT, "N",
-		  "with --executor: as so many jobs (default: 8). Without it:\ntake over what DIR/part-1 to "
-		  "DIR/part-N have done",
+		  "with --executor: the number of jobs (default: 8). Without it:\ntake over the results of "
+		  "DIR/part-1 to DIR/part-N",
 		  &o.parts },
 		{ 0, "part", CLI_TEXT, "K/N",
 		  "run part K of N of the experiments, and nothing after them;\nDIR is part-K in the folder "
@@ -218,9 +218,9 @@ int verb_automl(int argc, char **argv)
 		.synopsis = "CAMPAIGN.ini -o DIR [options]\npredict MODEL CAMPAIGN.ini|DATA.csv [options]",
 		.what = "Tries techniques and hyper-parameters on a table, as a campaign file of aMLLibrary "
 			"(or the "
-			"same\nas JSON) says, and keeps the best model of each technique. Killed at any "
-			"moment, the same "
-			"command\ngoes on where it was. 'postrider automl predict --help' explains "
+			"same\nas JSON) says, and keeps the best model of each technique. If it is killed, "
+			"the same command\ncontinues where it stopped. 'postrider automl predict --help' "
+			"explains "
 			"predictions.",
 		.option = option,
 		.json = true,

@@ -204,7 +204,7 @@ static void refusal(const struct json *reply, struct client_fault *f)
 		snprintf(f->text, sizeof f->text, "the daemon refused and gave no reason");
 	else if (field[0] && !strstr(f->text, field))
 		client_fail(f, f->exit_code, "%.900s (%.100s)", message[0] ? message : code, field);
-	/* An error without a code is the daemon's answer all the same. */
+	/* An error without a code is still the daemon's answer. */
 	snprintf(f->code, sizeof f->code, "%s", code[0] ? code : "unknown");
 	snprintf(f->hint, sizeof f->hint, "%s", json_string(json_get(e, "hint"), ""));
 }

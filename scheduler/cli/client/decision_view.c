@@ -168,7 +168,7 @@ static void why_not_best(const struct decision_view *d, const struct candidate_v
 	if (!isnan(d->accuracy_error))
 		snprintf(error, sizeof error, " of %s", cli_number(d->accuracy_error, a));
 	if (d->chosen < 0)
-		strbuf_puts(out, slower ? "no surely better than another, and slower"
+		strbuf_puts(out, slower ? "not clearly better than another one, and slower"
 					: "another one is more accurate");
 	else if (slower)
 		strbuf_printf(out, "within the model's error%s of batch %s, which takes %s instead of %s",
@@ -223,7 +223,7 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 	else if (!strcmp(code, "slower"))
 		why_not_best(d, k, true, out);
 	else if (!strcmp(code, "unstable"))
-		strbuf_puts(out, "the model predicts no time, as of a queue without a steady state");
+		strbuf_puts(out, "the model predicts no time: its queue has no steady state");
 	else if (!strcmp(code, "memory"))
 		why_memory(k, out);
 	else if (!strcmp(code, "breaks_promise") && k->breaks)

@@ -18,8 +18,8 @@ int job_log_open(struct job_log *l, struct client *c, const char *id, struct cli
 void job_log_close(struct job_log *l);
 /* Begins n lines before the end. */
 void job_log_tail(struct job_log *l, uint64_t n);
-/* Copies what is new to our own standard output and error. CLIENT_NOT_PERMITTED: the files are somebody
- * else's. */
+/* Copies what is new to our own standard output and error. CLIENT_NOT_PERMITTED: the files belong to another
+ * user. */
 int job_log_copy(struct job_log *l, struct client_fault *f);
 /* Copies until the job, which is watched and now in the state of `now`, has ended; as job_follow(). */
 int job_log_follow(struct job_log *l, struct client *c, const struct job_view *now, struct json **out_last,

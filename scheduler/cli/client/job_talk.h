@@ -25,10 +25,9 @@ int job_ask_once(const struct cli *c, const struct client_params *at, const char
 int job_follow(struct client *c, const struct job_view *now, bool quiet, struct json **out_last,
                struct job_view *out_job, struct client_fault *f);
 
-/* Opens a connection for the jobs that the arguments name. Where they name none, they become the jobs that
- * have not ended, `*out_live`, to be freed with argv_free(): those of the user who asks, or with a tag those
- * that have it. `none` is said if there is no such job. It prints what went wrong and returns the exit code.
- */
+/* Opens a connection for the jobs that the arguments name. If they name none, these are all jobs of the user
+ * that have not ended (with a tag: those that have it), in `*out_live`, to be freed with argv_free(). `none`
+ * is the message if there is no such job. Prints what went wrong and returns the exit code. */
 int job_ids_open(struct cli *c, const struct client_params *at, const char *tag, const char *none,
                  struct client **out, char ***out_live);
 

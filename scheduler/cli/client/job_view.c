@@ -166,8 +166,7 @@ static void label(struct strbuf *out, const char *name)
 	strbuf_printf(out, "  %-11s ", name);
 }
 
-/* Of a tenant of the configuration; a user in none of them is a tenant of their own, which says nothing
- * new. */
+/* Of a tenant of the configuration; a user in none of them is a separate tenant, which says nothing new. */
 static bool in_tenant(const struct job_view *j)
 {
 	return j->r.tenant && strncmp(j->r.tenant, "uid ", 4) != 0;

@@ -97,7 +97,7 @@ static int put_list(const struct cli *c, const struct json *reply)
 	struct strbuf out = { 0 };
 	int code;
 
-	/* Where all types have models of their own, there may be no other. */
+	/* Where all types have their own models, there may be no other. */
 	if (!json_size(types) || json_size(json_get(reply, "models")) ||
 	    json_string(json_get(reply, "model"), NULL))
 		put_versions(c, reply, NULL, &out);

@@ -12,9 +12,8 @@ int verb_reload(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "reload",
 		.synopsis = "[--json]",
-		.what = "Makes the daemon read its configuration and its model again, as SIGHUP does. If "
-			"something is\n"
-			"wrong with them, it says what, and everything stays as it was. For admins.",
+		.what = "Makes the daemon read its configuration and its model again, as SIGHUP does. If one "
+			"of\nthem is wrong, the reason is printed and nothing changes. For admins.",
 		.option = option,
 		.json = true,
 	};
@@ -41,14 +40,15 @@ int verb_drain(int argc, char **argv)
 	bool off = false, stop = false;
 	const struct cli_option option[] = {
 		{ 0, "off", CLI_FLAG, NULL, "take jobs again", &off },
-		{ 0, "stop", CLI_FLAG, NULL, "and end the daemon when the last one has ended", &stop },
+		{ 0, "stop", CLI_FLAG, NULL, "and end the daemon when the last running job has ended",
+		  &stop },
 		CLIENT_OPTIONS(at),
 		{ 0 },
 	};
 	const struct cli_usage usage = {
 		.verb = "drain",
 		.synopsis = "[--stop | --off] [--json]",
-		.what = "Makes the daemon take no more jobs and start none; those that run go on. For "
+		.what = "Makes the daemon accept no more jobs and start none. Running jobs go on. For "
 			"admins.",
 		.option = option,
 		.json = true,

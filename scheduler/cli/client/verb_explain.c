@@ -141,7 +141,7 @@ int verb_explain(int argc, char **argv)
 			"decisions at its\n"
 			"arrival and at its start, every candidate with its wait, time, bound, accuracy, "
 			"chance and\nheadroom, "
-			"why it was not chosen, and how the estimate of the end moved. -v shows all "
+			"why it was not chosen, and how the estimate of the end changed. -v shows all "
 			"candidates and\n"
 			"estimates.",
 		.option = option,

@@ -38,9 +38,10 @@ int verb_logs(int argc, char **argv)
 	uint64_t tail = UINT64_MAX;
 	bool follow = false, raw = false;
 	const struct cli_option option[] = {
-		{ 'f', "follow", CLI_FLAG, NULL, "go on as it grows, until the job has ended", &follow },
+		{ 'f', "follow", CLI_FLAG, NULL, "print new output as it comes, until the job has ended",
+		  &follow },
 		{ 0, "raw", CLI_FLAG, NULL,
-		  "all bytes as they are, also on a terminal; else what it would obey is escaped", &raw },
+		  "all bytes as they are; otherwise control characters are escaped on a terminal", &raw },
 		{ 0, "tail", CLI_COUNT, "N", "begin with the last N lines", &tail },
 		CLIENT_OPTIONS(at),
 		{ 0 },

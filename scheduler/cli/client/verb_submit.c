@@ -316,7 +316,7 @@ int verb_submit(int argc, char **argv)
 		  "least this: 0.5 or 50%",
 		  &o.chance },
 		{ 0, "value", CLI_POSITIVE, "V",
-		  "what it is worth in time, beside a usual job's 1; above 1\nwithin the budget of your "
+		  "how much it is worth in time (a usual job: 1); above 1 only\nwithin the budget of your "
 		  "tenant",
 		  &o.value },
 		{ 0, "best-effort", CLI_FLAG, NULL, "accept it without a promise rather than reject it",

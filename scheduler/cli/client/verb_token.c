@@ -28,7 +28,7 @@ int verb_token(int argc, char **argv)
 	uint64_t days = 0;
 	bool revoke = false;
 	const struct cli_option option[] = {
-		{ 0, "days", CLI_COUNT, "N", "how long it is good (default: 30; at most 3650)", &days },
+		{ 0, "days", CLI_COUNT, "N", "how long it is valid (default: 30; at most 3650)", &days },
 		{ 0, "revoke", CLI_FLAG, NULL, "make no token, and end all of yours", &revoke },
 		CLIENT_OPTIONS(at),
 		{ 0 },
@@ -38,9 +38,8 @@ int verb_token(int argc, char **argv)
 		.synopsis = "[--days N | --revoke] [--json]",
 		.what = "Prints a token for the daemon's page in a browser, and the address of the page with "
 			"it.\n"
-			"Whoever has it sees and may do there what you may: keep it to yourself. The daemon "
-			"keeps\n"
-			"only its hash. Without a token the page shows sums only.",
+			"A person who has it sees and may do there what you may: keep it secret. The daemon "
+			"keeps\nonly its hash. Without a token the page shows sums only.",
 		.option = option,
 		.json = true,
 		.examples = "  postrider token\n"

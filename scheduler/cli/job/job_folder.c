@@ -231,7 +231,7 @@ static void put_description(const struct profile_design *d, const struct job_fol
 	strbuf_printf(out, "  \"max_spread\": %g,\n  \"timeout_s\": %.0f\n}\n", d->max_spread, d->timeout_s);
 }
 
-/* A file that is measured anew keeps its name: the time says that it is to be read again. */
+/* A file that is measured again keeps its name: its time of change says that it is to be read again. */
 static long modified(const char *file)
 {
 	struct stat st;

@@ -71,7 +71,7 @@ int own_daemon_make_folder(const char *path, struct err *err)
 
 /* ---- its configuration: the folders it knows ---- */
 
-/* The folder of a type: its description says which. False: it has gone, or is not ours. */
+/* The folder of a type: its description says which. False: it does not exist any more, or is not ours. */
 static bool folder_of(const struct json *type, struct job_folder *out)
 {
 	const char *job = json_string(json_get(type, "job"), NULL);
@@ -122,7 +122,8 @@ static void put_configuration(const struct own_daemon *o, const struct json *typ
 	strbuf_puts(
 		out,
 		"// The daemon of `postrider run`, which writes this file: one job type for each command or "
-		"folder.\n// idle_exit_s is yours to change: so long after the last job it leaves.\n{\n");
+		"folder.\n// You may change idle_exit_s: this long after the last job the daemon "
+		"exits.\n{\n");
 	put_text(out, "socket", o->socket);
 	put_text(out, "socket_mode", "0600");
 	put_text(out, "state_dir", o->state);
@@ -149,7 +150,7 @@ static int enlist(const struct own_daemon *o, const struct job_folder *folder, d
 	size_t len = 0;
 	int rc = job_folder_has(o->config) ? io_read_file(o->config, CONFIG_MAX_BYTES, &text, &len, err) : 0;
 
-	/* One that cannot be read, half written by hand perhaps, is made anew. */
+	/* One that cannot be read, half written by hand perhaps, is made again. */
 	if (!rc && text && json_parse_settings(o->config, text, len, &v, NULL))
 		v = NULL;
 	if (!rc) {
@@ -171,7 +172,7 @@ static int enlist(const struct own_daemon *o, const struct job_folder *folder, d
 
 /* ---- starting it ---- */
 
-/* In the child: a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it. */
+/* In the child: a new session, so that neither Ctrl-C nor the end of the terminal reaches it. */
 static void become(const char *program, const struct own_daemon *o)
 {
 	int in = open("/dev/null", O_RDONLY), out = open(o->log, O_WRONLY | O_CREAT | O_APPEND, 0600);

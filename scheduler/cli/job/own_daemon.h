@@ -1,6 +1,6 @@
 /* The daemon of a user, which `postrider run` starts when it is needed: one for all commands and folders of
- * the user, each of them a job type with a model of its own. It leaves when there has been nothing to do
- * for a while. */
+ * the user, each of them a job type with its own model. It exits when there has been nothing to do for a
+ * while. */
 #ifndef SCHEDULER_CLI_JOB_OWN_DAEMON_H
 #define SCHEDULER_CLI_JOB_OWN_DAEMON_H
 

@@ -237,12 +237,13 @@ int verb_run(int argc, char **argv)
 		  &o.submit.epochs },
 		{ 0, "confidence", CLI_CONFIDENCE, "C", "confidence of the promise (default: 0.9)",
 		  &o.submit.confidence },
-		{ 0, "best-effort", CLI_FLAG, NULL, "run it without a promise rather than not at all",
-		  &o.submit.best_effort },
+		{ 0, "best-effort", CLI_FLAG, NULL,
+		  "run it without a promise if the limit cannot be promised", &o.submit.best_effort },
 		{ 0, "factor", CLI_LIST, "NAME=A,B",
 		  "values of a placeholder, the first time a command is run", &o.factor },
 		{ 0, "idle", CLI_DURATION, "TIME",
-		  "your daemon leaves so long after its last job (default: 10m);\nit is remembered",
+		  "your daemon exits this long after its last job (default: 10m);\nlater runs keep this "
+		  "setting",
 		  &o.idle_s },
 		{ 0, "detach", CLI_FLAG, NULL, "print the id of the job and do not wait for it", &o.detach },
 		{ 0 },
@@ -252,10 +253,9 @@ int verb_run(int argc, char **argv)
 		.synopsis = "FOLDER [--slo TIME] [options]\n[--slo TIME] [options] -- PROGRAM ARGUMENT...",
 		.what = "Runs your own training command with the most accurate batch size that ends in time, "
 			"and\n"
-			"shows its output. A daemon of yours, which is started when it is needed, decides, "
-			"runs it and\n"
-			"learns from it; all your commands share it, and it leaves when it is idle. The exit "
-			"code "
+			"shows its output. Your own daemon decides, runs it and learns from it. All "
+			"your\ncommands share this daemon; it starts when it is needed and exits when it is "
+			"idle. The exit code "
 			"is that\n"
 			"of the command; 3 if no batch size is fast enough. A command that is not known yet "
 			"runs "

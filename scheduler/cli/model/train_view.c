@@ -81,7 +81,7 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 		add_score(&t, mean->r2, s->sd.r2, s->n_folds, 1.0);
 		add_score(&t, mean->mape, s->sd.mape, s->n_folds, 100.0);
 		add_score(&t, mean->mae, s->sd.mae, s->n_folds, 1.0);
-		/* asked for by name and unstable somewhere: the scores are of the rows that got an answer */
+		/* asked for by name and unstable somewhere: the scores count only the rows with an answer */
 		cli_table_add(&t, "%s", r[i].failed ? r[i].why : "");
 		if (i == best)
 			cli_table_mark(&t);

@@ -493,8 +493,7 @@ int verb_evaluate(int argc, char **argv)
 	if (!rc && in.table->fingerprint == m->data_fingerprint)
 		cli_notice(&c,
 			   "%s is the table that the model was trained on, so the scores are too good; those "
-			   "of 'model show' "
-			   "are of rows that were held out",
+			   "of 'model show' come from rows that were held out",
 			   cli_clean(c.arg[1]));
 	if (!rc && in.table->n_rows > 1000)
 		rc = model_compile(m, &err);

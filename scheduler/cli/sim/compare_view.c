@@ -246,7 +246,7 @@ static void print_source(const struct compare_result *r, const struct compare_pa
 	char split[256];
 
 	strbuf_printf(out, "%s%s\n", cli_clean(t->about ? t->about : t->name),
-		      anew ? "; drawn anew in each replication" : "");
+		      anew ? "; drawn again in each replication" : "");
 	strbuf_printf(out, "world %s on %g cores with %u slots", world_name(r->world[0]), m->cores, m->slots);
 	if (m->place != PLACE_SPREAD)
 		strbuf_printf(out, " on %u nodes (%s)", m->nodes, cluster_place_name[m->place]);

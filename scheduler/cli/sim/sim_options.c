@@ -25,7 +25,7 @@ size_t sim_options_list(struct sim_options *o, struct cli_option *out)
 		  "a cluster with jobs that stay on one node: cores=800,nodes=100,place=promise",
 		  &o->cluster },
 		{ 0, "daemons", CLI_TEXT, "N[:HOW]",
-		  "so many daemons share the cluster: parts (each has its own nodes, the default),\n"
+		  "N daemons share the cluster: parts (each has its own nodes, the default),\n"
 		  "asked (a job that is not promised asks the others, too) or shared (all use all\n"
 		  "nodes)",
 		  &o->daemons },
@@ -46,7 +46,7 @@ size_t sim_options_list(struct sim_options *o, struct cli_option *out)
 		{ 0, "confidence", CLI_CONFIDENCE, "C",
 		  "the confidence of jobs that give none (default: 0.9)", &o->params.settings.confidence },
 		{ 0, "strict", CLI_FLAG, NULL,
-		  "refuse a trace with jobs that the world knows nothing of (default: leave\n"
+		  "refuse a trace with jobs that the world does not know (default: leave\n"
 		  "them out and say how many)",
 		  &o->strict },
 		{ 0, "no-adapt", CLI_FLAG, NULL, "do not adapt the bounds to what happens", &o->no_adapt },

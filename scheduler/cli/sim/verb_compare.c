@@ -191,7 +191,7 @@ int verb_compare(int argc, char **argv)
 			"random\n"
 			"numbers. TRACE is written as for 'postrider replay'. Models are trained here, never "
 			"on the\n"
-			"data that happens. The same input and seed give the same bytes, whatever the "
+			"data that happens. The same input and seed give the same bytes, for any number of "
 			"threads.",
 		.option = option,
 		.json = true,

@@ -19,7 +19,7 @@ int verb_replay(int argc, char **argv)
 			".swf), a\n"
 			"daemon's database, '-' for CSV on standard input, or gen:KIND,key=value,... for a "
 			"generated\n"
-			"trace. The same input and seed give the same bytes, whatever the threads.",
+			"trace. The same input and seed give the same bytes, for any number of threads.",
 		.option = option,
 		.json = true,
 		.threads = true,

@@ -1,7 +1,7 @@
 /* Bounds and expectations that stay true when the machine changes after the model was trained. Every finished
  * job gives a score s = log(actual / predicted run time). Three numbers follow from the latest scores, for
  * all types together, for each job type, and for each family in it (spread.h: a network on so many cpus, say;
- * what a model gets wrong of a loaded machine it gets wrong for such jobs alike):
+ * on a loaded machine the errors of a model are similar within a family):
  *
  *   bias      a factor on the model's time: the median of the last `recent` scores. That of a family is drawn
  *             towards that of its type, this one towards that of all types, and that one towards 0, as far as
@@ -23,8 +23,8 @@
  * test_adapt_hostile.c: a fifth of all observations is hostile):
  *   - The scores behind a bias are the latest of every user, as many of each as his share of the window. A
  *     burst counts no more than that.
- *   - Where two other users or fewer have half of those scores, what they say does not count: a newcomer
- *     gets the bias of all types, or the model's own time, and the user's own scores count on top.
+ *   - Where two other users or fewer have half of those scores, these do not count: a newcomer gets the bias
+ *     of all types, or the model's own time, and the user's own scores count on top.
  *   - A quantile comes from the user's own scores, as far as there are enough. What all users together say
  *     moves the model's quantile by ADAPT_OTHERS of the spread at most, and not at all where it could be the
  *     word of two.
@@ -51,7 +51,7 @@
 #define ADAPT_SPREAD 0.2          /* of log times, where the model has none */
 #define ADAPT_PLAUSIBLE 20.0      /* times the model's time, or a twentieth; more where it errs by more */
 #define ADAPT_PLAUSIBLE_SPREADS 8.0
-#define ADAPT_PLAUSIBLE_STRANGER 1000.0 /* of a job that the model knows nothing of */
+#define ADAPT_PLAUSIBLE_STRANGER 1000.0 /* of a job that the model does not know */
 
 struct adapt;
 
@@ -74,8 +74,8 @@ void adapt_free(struct adapt *a);
  * deviation of its errors in log time; NaN: not known. */
 void adapt_reset(struct adapt *a, double spread);
 
-/* Could a job for which the model says predicted_s take actual_s? What could not is not to be learnt from.
- * known: false of a job that the model knows nothing of. */
+/* Could a job for which the model predicts predicted_s take actual_s? If not, do not learn from it. known:
+ * false for a job that the model does not know. */
 bool adapt_plausible(const struct adapt *a, double predicted_s, double actual_s, bool known);
 
 /* A job has ended by itself. predicted_s: the model's time at the start, without the bias. upper_s: the bound

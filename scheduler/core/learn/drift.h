@@ -65,7 +65,7 @@ struct drift_evidence {
 /* type: a job type, or DRIFT_POOLED for all. Returns false, with all zero, if it was never seen or is
  * forgotten. */
 bool drift_evidence(const struct drift *d, int type, struct drift_evidence *out);
-/* An operator has seen the alarm: the statistic begins anew. */
+/* An operator has seen the alarm: the statistic starts again. */
 void drift_acknowledge(struct drift *d, int type);
 
 #endif

@@ -1,10 +1,10 @@
-/* How far off the model is for families of jobs that its table has none of (predictors/models/spread.h): the
+/* The error of the model for families of jobs that are not in its table (predictors/models/spread.h): the
  * mean of log(actual / predicted time) of the latest jobs of each. One short run of a new family, a probe,
- * tells what is off for all its jobs.
+ * measures the error that all its jobs share.
  *
- * Users do not trust each other, so a level is kept by user and job type, too: what one user runs says
- * nothing to others. Only levels_new() allocates; when it is full, the level unused for longest of a few is
- * forgotten. */
+ * Users do not trust each other, so a level is kept by user and job type, too: the runs of one user do not
+ * change the levels of others. Only levels_new() allocates; when it is full, the level unused for longest of
+ * a few is forgotten. */
 #ifndef SCHEDULER_CORE_LEVELS_H
 #define SCHEDULER_CORE_LEVELS_H
 

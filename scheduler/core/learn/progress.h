@@ -1,13 +1,13 @@
-/* What a running job's reports of progress say of the work it has left.
+/* How much work a running job has left, by its reports of progress.
  *
- * A job is a start-up and then work in even parts: `done` of it took start + done * rate. The rate comes
- * from the differences between reports, so that a start-up does not count as slowness. It is blended with
- * what was expected before, each by its spread: the model's error, the noise of the reports seen so far,
- * and for the first report the start-up that is in it. An expectation that the reports contradict counts
- * less, and so does a first report that comes at once: some jobs tell an epoch as they begin it. Where no
- * start-up is known of, a first report that comes late is thought to have one in it, until the second
- * tells. Older differences fade, since the load may have changed. Reports that come all at once, as from a
- * program that buffers its output, are one: the last of them. */
+ * A job is a start-up and then work in even parts: `done` of it took start + done * rate. The rate comes from
+ * the differences between reports, so that a start-up does not count as slowness. It is blended with what was
+ * expected before, each by its spread: the model's error, the noise of the reports seen so far, and for the
+ * first report the start-up that is in it. An expectation that the reports contradict counts less, and so
+ * does a first report that comes at once: some jobs report an epoch when they begin it. If no start-up is
+ * known, a first report that comes late is assumed to contain one, until the second report. Older differences
+ * fade, since the load may have changed. Reports that come all at once, as from a program that buffers its
+ * output, are one: the last of them. */
 #ifndef SCHEDULER_CORE_PROGRESS_H
 #define SCHEDULER_CORE_PROGRESS_H
 

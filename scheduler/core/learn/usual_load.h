@@ -1,5 +1,5 @@
-/* How busy others have kept the machine over the last seconds, minutes and hours. Nobody knows what they
- * will do; the best guess for the next so many seconds is the mean of the last so many. */
+/* How busy others have kept the machine over the last seconds, minutes and hours. Their future load is not
+ * known; the best guess for the next t seconds is the mean of the last t seconds. */
 #ifndef SCHEDULER_CORE_USUAL_LOAD_H
 #define SCHEDULER_CORE_USUAL_LOAD_H
 

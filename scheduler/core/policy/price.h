@@ -1,14 +1,14 @@
 /* The price of capacity: what a second of one process on the machine costs the jobs that come later.
  *
  * A job that stays longer takes time from others: processes share the cores and the disk (queueing/fluid.h),
- * and slots are taken. What it does to the jobs that are there is played (lookahead.c), and counts as it
- * comes out. Those that will arrive while it runs are not there to be played. But every job meets others when
- * it comes, and is met by others later, and over time the two are the same: so what the last arrivals cost
- * the jobs they met, over the process-seconds that they wanted, tells what a process-second costs the jobs
- * that will meet this one. A job that is slowed down stays longer and meets more in turn, hence the factor.
+ * and slots are taken. Its effect on the jobs that run and wait is played (lookahead.c). Jobs that will
+ * arrive while it runs cannot be played. But every job slows others when it comes and is slowed by others
+ * later, and over time the two are equal. So the cost of the last arrivals to the jobs that were there, over
+ * the process-seconds that the arrivals wanted, estimates the cost of a process-second to later jobs. A job
+ * that is slowed down stays longer and slows more jobs in turn; the factor in price.c accounts for that.
  *
- * The price is 0 as long as jobs do not harm each other, rises with the load, and fades when none arrives.
- * It reads no clock and allocates nothing. */
+ * The price is 0 as long as jobs do not harm each other, rises with the load, and fades when none arrives. It
+ * reads no clock and allocates nothing. */
 #ifndef SCHEDULER_CORE_PRICE_H
 #define SCHEDULER_CORE_PRICE_H
 
@@ -25,7 +25,7 @@ struct price {                  /* all zero: no arrival yet */
 	bool has_next;
 };
 
-/* A job has arrived, which would have cost the others so much for each process-second it wants. It counts
+/* A job has arrived. harm: what it would have cost the others for each process-second it wants. It counts
  * from the next call at a later time on, so that a job which is refused finds the same price when it asks for
  * the objective that it was offered. */
 void price_see(struct price *p, int64_t now_ns, double harm);

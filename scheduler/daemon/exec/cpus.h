@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct cpus {
-	cpu_set_t all, taken; /* all: those this process may use; none, if that cannot be told */
+	cpu_set_t all, taken; /* all: those this process may use; none, if that is not known */
 };
 
 void cpus_init(struct cpus *c);

@@ -8,9 +8,9 @@
  *        +-------- UNSURE        |
  *        +-----------------------+
  *
- * UNSURE is an answer that is neither yes nor no: a controller that was too slow may have taken the job all
- * the same. The job is then looked for by its identity, and submitted again only when it is not there. Should
- * it turn up later, the supervisor that comes second finds the job claimed and leaves.
+ * UNSURE is an answer that is neither yes nor no: a controller that was too slow may still have taken the
+ * job. The job is then looked for by its identity, and submitted again only when it is not there. If it turns
+ * up later, the second supervisor finds the job claimed and exits.
  *
  * Programs run in a thread for each engine (errand.c). One call asks about all jobs. One timer reads records
  * and output, in pieces, so that the loop is never held up.

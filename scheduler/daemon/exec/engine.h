@@ -15,8 +15,8 @@ int exec_engine_configure(void *self, const struct config *c, struct err *err);
 void exec_engine_settle(void *self);
 /* Has an engine this job? With its folder (else NULL): or did an earlier daemon hand it over? */
 bool exec_engine_knows(void *self, uint64_t id, const char *dir, const char *identity);
-/* Before it is started elsewhere: a later daemon must not take it for the engine's. Should the engine have it
- * all the same, one of the two supervisors finds it claimed. */
+/* Before it is started elsewhere: a later daemon must not think that the engine has it. If the engine does
+ * have it, one of the two supervisors finds it claimed. */
 void exec_engine_withdraw(const char *dir, const char *identity);
 
 #endif

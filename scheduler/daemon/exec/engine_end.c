@@ -33,7 +33,7 @@ void engine_read_records(struct engine_job *j)
 		local_job_lost(run, "%.250s", err.text);
 }
 
-/* The first line of what the supervisor, or whoever was to start it, said. */
+/* The first line of what was reported by the supervisor, or by the program that should have started it. */
 static const char *report_of(const struct engine_job *j, char *out, size_t size)
 {
 	struct strbuf path = { 0 };
@@ -80,7 +80,7 @@ static bool by_word(const struct engine_job *j, struct exec_outcome *o)
 		return true;
 	case ENGINE_CANCELLED:
 		o->stopped = true;
-		snprintf(r, sizeof o->reason, "cancelled at %s by somebody else (%s)", g, j->said);
+		snprintf(r, sizeof o->reason, "cancelled at %s, not by postrider (%s)", g, j->said);
 		return true;
 	default: return false;
 	}
@@ -165,8 +165,8 @@ bool engine_settle_end(struct engine_job *j, int64_t now_ns)
 	return true;
 }
 
-/* It was given a node and cancelled before anything of it ran: so Slurm does where a controller that lost its
- * state gave a number again, and a node has a job of that number still. Nobody meant it. */
+/* It was given a node and cancelled before anything of it ran. Slurm does so when a controller that lost its
+ * state uses a number again, and a node still has a job of that number. No user asked for it. */
 static bool failed_to_launch(const struct engine_job *j)
 {
 	return j->word == ENGINE_CANCELLED && j->placed && j->run->state != LOCAL_RUNNING;

@@ -70,18 +70,17 @@ struct executor_ops {
 	bool no_mode;                /* jobs can not ask for it by name */
 	int (*create)(struct event_base *base, const struct executor_sink *sink, void **out_self,
 	              struct err *err);
-	/* 0: under way; `started`, `finished` or `delayed` will be told. ERR_BUSY, ERR_NOMEM: likewise
-	 * delayed. */
+	/* 0: under way; `started`, `finished` or `delayed` will be called. ERR_BUSY, ERR_NOMEM: delayed,
+	 * too. */
 	int (*start)(void *self, const struct exec_job *j, struct err *err);
-	/* SIGTERM to the whole group, SIGKILL after the grace; `finished` will be told. ERR_NOTFOUND: not
+	/* SIGTERM to the whole group, SIGKILL after the grace; `finished` will be called. ERR_NOTFOUND: not
 	 * ours. */
 	int (*stop)(void *self, uint64_t id, double grace_s, struct err *err);
 	/* After a restart: a job that was being started or ran. It is watched again, its outcome read, or it
 	 * is found lost; the sink is called from the loop. *out_unstarted: nothing was ever started, so
 	 * start() may be called; a supervisor that is late will find that it lost the race. */
 	int (*adopt)(void *self, const struct exec_job *j, bool *out_unstarted, struct err *err);
-	/* Optional: somebody else told how the job ended (an advised job's owner); nothing will be told of
-	 * it. */
+	/* Optional: the owner of an advised job has reported its end; nothing more will be called for it. */
 	void (*forget)(void *self, uint64_t id);
 	size_t (*running)(const void *self);
 	void (*destroy)(void *self); /* jobs stay as they are */

@@ -84,7 +84,7 @@ static void tell_finished(struct local *l, size_t at, int64_t now_boot_ns)
 	local_job_tell_finished(j, now_boot_ns);
 }
 
-/* Likewise: the sink may start it at once. */
+/* The same for a delayed job: the sink may start it at once. */
 static void tell_delayed(struct local *l, size_t at)
 {
 	struct local_job *j = l->job[at];
@@ -118,8 +118,8 @@ static void on_report(evutil_socket_t fd, short what, void *job)
 
 static void on_gone(evutil_socket_t fd, short what, void *job);
 
-/* Our own child, not reaped yet: nobody else's number. False: somebody else has reaped it, as the kernel does
- * where SIGCHLD is ignored. */
+/* Our own child, not reaped yet, so no other process has its number. False: it was reaped elsewhere, as the
+ * kernel does where SIGCHLD is ignored. */
 static bool open_pidfd(struct local_job *j)
 {
 	j->pidfd = pidfd_open(j->supervisor, 0);
@@ -186,8 +186,8 @@ static void mark_cpus(struct local_job *j)
 		j->pinned = false;
 }
 
-/* Our supervisor came second, or nobody could say which one the job has: it is watched as if it had been
- * found after a restart. */
+/* Our supervisor came second, or it is not known which supervisor has the job: it is watched as if it had
+ * been found after a restart. */
 static int adopt_late(struct local_job *j, struct err *err)
 {
 	bool unstarted = false;
@@ -398,7 +398,7 @@ static int local_create(struct event_base *base, const struct executor_sink *sin
 	return 0;
 }
 
-/* A job of its own and room for it in the table. */
+/* A new job and room for it in the table. */
 static int enlist(struct local *l, const struct exec_job *from, struct local_job **out, struct err *err)
 {
 	void *list = l->job;

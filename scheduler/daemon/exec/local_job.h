@@ -1,6 +1,6 @@
-/* One job that a supervisor runs, from its start to its end, how its end is found out, and how the owner of
- * the executor is told. local.c has jobs whose supervisor is a process of this machine; engine.c has those
- * that a workload manager runs, of which only the records, the output and the telling are used. */
+/* One job that a supervisor runs, from its start to its end: how its end is found out, and how it is reported
+ * to the owner of the executor. local.c has jobs whose supervisor is a process of this machine. engine.c has
+ * jobs that a workload manager runs; for these only the records, the output and the reports are used. */
 #ifndef SCHEDULER_DAEMON_EXEC_LOCAL_JOB_H
 #define SCHEDULER_DAEMON_EXEC_LOCAL_JOB_H
 
@@ -47,7 +47,7 @@ struct local_job {
 	char said[REPORT_MAX_BYTES]; /* start of a line of the report that is not whole yet */
 	size_t n_said;
 	bool said_started;
-	long long go_ns, go_boot_ns; /* when its command was let go, says the report; 0: it does not */
+	long long go_ns, go_boot_ns; /* when its command began, by the report; 0: not in it */
 	char failed[RECORD_MAX_TEXT + 1]; /* why it could not be started, says the report */
 	bool seen_gone;             /* we watched it end; else it was found gone */
 	int supervisor_code;        /* its exit code; -1: a signal ended it, or it was not our child */
@@ -92,8 +92,8 @@ void local_job_tell_progress(struct local_job *j, int64_t now_boot_ns);
 void local_job_tell_finished(struct local_job *j, int64_t now_boot_ns);
 bool local_job_has_output(const struct local_job *j); /* what never ran may have an old log in its folder */
 
-/* The supervisor is gone. 0: state is now LOCAL_ENDED or LOCAL_DELAYED. ERR_BUSY: it lost a race,
- * somebody else has the job: local_job_examine(). Else the record cannot be read right now. */
+/* The supervisor is gone. 0: state is now LOCAL_ENDED or LOCAL_DELAYED. ERR_BUSY: it lost a race, and another
+ * supervisor has the job: local_job_examine(). Else the record cannot be read right now. */
 int local_job_settle(struct local_job *j, struct err *err);
 
 /* What the records beside the folder say of a job whose supervisor is not known: LOCAL_RUNNING with the pidfd

@@ -200,9 +200,9 @@ static int set_attributes(posix_spawnattr_t *attr, const struct spawn_program *p
 	sigset_t all;
 	int error;
 
-	/* Held until it is ready for them: a stop may come early, and Ctrl-C in our terminal before it has a
-	 * session of its own. It makes that itself, as it takes the kernel milliseconds on a busy machine and
-	 * the next start waits here. */
+	/* Blocked until it is ready for them: a stop may come early, and Ctrl-C in our terminal before it has
+	 * its own session. It makes that session itself, because that takes the kernel milliseconds on a busy
+	 * machine, and the next start waits here. */
 	sigfillset(&all);
 	error = posix_spawnattr_setsigmask(attr, &all);
 	if (!error)
@@ -253,8 +253,9 @@ static int spawn(const struct spawn_order *o, int report_fd, pid_t *out_pid)
 	return error;
 }
 
-/* From the table of the process into that of this thread. Only for pipes: it is opened anew. Not by way of
- * the C library, as ThreadSanitizer watches that and takes a number to mean the same on all threads. */
+/* From the table of the process into that of this thread. Only for pipes: it is opened again. Not by way of
+ * the C library, because ThreadSanitizer watches that and assumes that a number means the same on all
+ * threads. */
 static int fetch_report(const struct spawn_order *o)
 {
 	char path[64];

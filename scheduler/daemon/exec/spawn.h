@@ -18,8 +18,8 @@ struct spawn_words { /* one text, words ending in NUL; at the end an array that 
 	char **word;
 };
 
-/* The program, and our environment as it was when the program was found: whoever changes that later does not
- * disturb a start on another thread. */
+/* The program, and a copy of our environment from when the program was found, so that a later change of it
+ * does not disturb a start on another thread. */
 struct spawn_program {
 	char *path;
 	struct spawn_words environment;

@@ -14,8 +14,9 @@ struct spawner {
 	bool own_table; /* the thread's: of descriptors */
 };
 
-/* Woken, a thread may be given the very cpu that its waker runs on, and then the loop waits for its turn all
- * the same. One of the batch class is not; where that cannot be had, the loop is slower at times. */
+/* A thread that is woken may get the cpu on which the loop runs, and then the loop has to wait for it. A
+ * thread of the batch class does not get it; where that class is not available, the loop is slower at
+ * times. */
 static void step_back(void)
 {
 	const struct sched_param none = { 0 };
@@ -24,9 +25,10 @@ static void step_back(void)
 		sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
-/* A child has all descriptors of the thread that made it until it is another program. Was the daemon killed
- * in that moment, its locks and its socket would live on there, and the next daemon would take it for alive.
- * So this thread has a table of its own, with nothing in it but what it needs. False: a kernel before 5.9. */
+/* A child has all descriptors of the thread that made it until it becomes another program. If the daemon were
+ * killed in that moment, its locks and its socket would live on there, and the next daemon would think that
+ * it is alive. So this thread has its own table of descriptors, with only those that it needs. False: a
+ * kernel before 5.9. */
 static bool leave_table(const struct orders *q)
 {
 	unsigned low = (unsigned)q->asked_fd, high = (unsigned)q->returned_fd;

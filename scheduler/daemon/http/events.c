@@ -47,7 +47,7 @@ static void on_gone(struct evhttp_connection *connection, void *arg)
 	drop_page(arg);
 }
 
-/* ---- what is told ---- */
+/* ---- what pages get ---- */
 
 static void put_jobs(struct daemon *d, struct json_writer *w, const char *key, const struct job **job,
 		     size_t n)
@@ -236,7 +236,7 @@ void events_open(struct http *h, struct evhttp_request *r, const struct http_who
 
 	if (!p || h->n_pages + HTTP_SPARE >= h->max_open) {
 		free(p);
-		http_error(r, 503, "too_many_connections", "as many pages are open as there may be");
+		http_error(r, 503, "too_many_connections", "too many pages are open");
 		return;
 	}
 	*p = (struct page){ .next = h->pages, .h = h, .request = r, .known = who->known };

@@ -19,8 +19,8 @@
 
 /* ---- connections ---- */
 
-/* evhttp has no limit of connections and says nothing of their end. So each has a reference of ours: evhttp
- * takes its callbacks away when it lets go of one, and that shows. The descriptor is closed by then. */
+/* evhttp has no limit of connections and does not report their end. So we hold a reference to each: evhttp
+ * removes its callbacks when it gives a connection up, and we see that. The descriptor is closed by then. */
 static void sweep(struct http *h)
 {
 	for (size_t i = h->n_open; i-- > 0;) {
@@ -158,7 +158,7 @@ static void answer(struct http *h, struct evhttp_request *r)
 		http_error(r, 404, "not_found", "there is nothing here");
 	else if (!method_fits(method, route->method) ||
 		 (method == EVHTTP_REQ_HEAD && route->answer == events_open))
-		http_error(r, 405, "bad_method", "this is asked for in another way");
+		http_error(r, 405, "bad_method", "this address needs another method");
 	else if (!guard_who(h, r, &who))
 		return;
 	else if (!who.known && !(route->sums && guard_is_local(h, r)))

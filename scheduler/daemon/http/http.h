@@ -3,13 +3,13 @@
  *
  *   http.c     listening, limits, which request goes where
  *   api.c      requests of the protocol over HTTP
- *   events.c   what open pages are told
- *   token.c    who asks
+ *   events.c   what open pages get
+ *   token.c    which user sends a request
  *   page/      the files of the page; the build makes them part of the program (embed.sh)
  *   guard.c    who may ask: Host and Origin, loopback, tokens; headers that every answer has
  *
- * A TCP connection has no peer credentials. So without a token nothing is told of any job: only sums. From
- * beyond loopback, and over a Unix socket (behind which there is a proxy), everything but the page's own
+ * A TCP connection has no peer credentials. So without a token a client sees only sums, and no job. From
+ * another machine, and over a Unix socket (behind which there is a proxy), everything except the page's own
  * files needs a token. All of it runs in the loop's thread. */
 #ifndef SCHEDULER_DAEMON_HTTP_HTTP_H
 #define SCHEDULER_DAEMON_HTTP_HTTP_H
@@ -23,7 +23,7 @@ struct http;
 /* *out is NULL where the configuration has no `http.listen`. ERR_BUSY: the address is in use. */
 int http_new(struct daemon *d, struct http **out, struct err *err);
 void http_free(struct http *h);
-void http_changed(struct http *h); /* something happened: open pages are told soon. NULL: nothing is done */
+void http_changed(struct http *h); /* something happened: open pages get it soon. NULL: nothing is done */
 struct tokens *http_tokens(struct http *h); /* NULL: no page is served */
 /* Where the page is, with the token behind the mark that no browser sends; NULL: behind a proxy. */
 const char *http_url(const struct http *h, const char *token, char *out, size_t size);

@@ -60,7 +60,7 @@ int tokens_open(struct tokens *t, const char *state_dir, struct err *err)
 		struct token one;
 
 		if (!read_line(line, &one) || t->n >= TOKENS_MAX)
-			log_warn("%s: a line makes no sense, and is dropped", t->path);
+			log_warn("%s: a line is not valid, and is ignored", t->path);
 		else if (mem_grow((void **)&t->one, &t->cap, t->n + 1, sizeof *t->one))
 			rc = err_nomem(err, "the tokens");
 		else

@@ -1,6 +1,6 @@
-/* Tokens: who asks over HTTP. A user gets one over the Unix socket, where the kernel says who he is
- * (`postrider token`). Only its hash is kept, in STATE/tokens, a line each: "HASH UID EXPIRES", seconds
- * since 1970. */
+/* Tokens: which user sends a request over HTTP. Users get one over the Unix socket (`postrider token`), where
+ * the kernel says who they are. Only its hash is kept, in STATE/tokens, a line each: "HASH UID EXPIRES",
+ * seconds since 1970. */
 #ifndef SCHEDULER_DAEMON_HTTP_TOKEN_H
 #define SCHEDULER_DAEMON_HTTP_TOKEN_H
 

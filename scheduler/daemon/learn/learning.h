@@ -1,13 +1,13 @@
 /* What the daemon learns from the jobs that end: their times correct the scheduler's bounds at once
  * (core/learn/adapt.h), tell whether the machine has changed (core/learn/drift.h), and after enough of them
- * train another model in the background (training_thread.h), which is put to use by a reload if it proved
- * better. Each model has a learner: the configuration's, and that of each job type with a model of its own.
+ * train another model in the background (training_thread.h), which a reload puts to use if it is better. Each
+ * model has a learner: the configuration's, and that of each job type with its own model.
  *
- *   observe.c          what ended jobs tell: bounds, drift, which kinds of jobs are known
+ *   observe.c          what ended jobs teach: bounds, drift, which kinds of jobs are known
  *   first.c            jobs of a type that has no model yet
  *   probe.c            where nearly all jobs are rejected, one is taken now and then to learn from it
- *   family_probe.c     a short run of its own where a job's context was never measured
- *   retrain.c          when to train, what came of it, and putting a model to use
+ *   family_probe.c     a short separate run where a job's context was never measured
+ *   retrain.c          when to train, the result, and putting a model to use
  *   training_thread.c  the thread that trains; training.c: what it does; training_data.c: the tables it needs
  *   versions.c         the models that were trained, and their journal
  *
@@ -30,8 +30,8 @@ struct setup;
 struct config;
 struct learning;
 
-/* After the store and the scheduler, before jobs are restored: where the daemon has trained a model of its
- * own, it takes the place of the configuration's here, in d->setup and the scheduler. */
+/* After the store and the scheduler, before jobs are restored: if the daemon has trained a model, it replaces
+ * the configuration's here, in d->setup and the scheduler. */
 int learning_new(struct daemon *d, struct learning **out, struct err *err);
 /* Before the server, which its open replies go to; after it d->learning is NULL. */
 void learning_free(struct learning *l);
@@ -48,7 +48,7 @@ int learning_prepare(struct learning *l, const struct setup *fresh, struct err *
 void learning_model_changed(struct learning *l);
 /* False: nothing can be promised to such a job yet, and `why` says so in a sentence. */
 bool learning_knows(struct learning *l, const struct job *job, char *why, size_t size);
-/* Which batch a job without a model takes, so that its like are soon known: of `batch` the one that the
+/* Which batch a job without a model takes, so that all batches are soon known: of `batch` the one that the
  * fewest jobs of its type had, the one nearest to the middle first. *out_guess_s: how long such jobs took on
  * average; NaN: none has ended. */
 double learning_first_batch(const struct learning *l, const struct job *job, const double *batch, size_t n,
@@ -59,7 +59,7 @@ void learning_first_ended(struct learning *l, const struct job *job);
 /* ---- probe.c ---- */
 /* A job of this type arrived and was decided about. */
 void learning_decided(struct learning *l, const struct job *job, bool rejected);
-/* Nothing can be promised to the job: is it taken all the same, to learn from it? `why` says so then. */
+/* Nothing can be promised to the job: is it taken anyway, to learn from it? `why` says so then. */
 bool learning_probe_due(const struct learning *l, const struct job *job, int64_t now_ns, char *why,
                         size_t size);
 void learning_probe_taken(struct learning *l, const struct job *job);
@@ -89,9 +89,9 @@ uint64_t learning_probes(const struct learning *l); /* taken or submitted to lea
  * which versions are in use does not change during one. l may be NULL. */
 int learning_override(const struct learning *l, struct config *c, struct err *err);
 struct later; /* ops.h */
-/* type: the job type whose own model is meant, NULL: the configuration's; ERR_ARG: it has none of its own.
- * Trains in the background; what came of it is told by the event `retrained`, the log and
- * learning_models_json(). ERR_BUSY: one is under way, of any model: they take turns. */
+/* type: the job type whose own model is meant, NULL: the configuration's; ERR_ARG: it has no model of its
+ * own. Trains in the background; the event `retrained`, the log and learning_models_json() have the result.
+ * ERR_BUSY: a training is under way, perhaps of another model: they take turns. */
 int learning_retrain(struct learning *l, const char *type, const char *reason, struct err *err);
 /* Back to a version, 0: to the configuration's model. Takes `answer` (may be NULL) on success: answered as a
  * reload is. ERR_NOTFOUND: there is no such version, or its file is gone; ERR_BUSY. */

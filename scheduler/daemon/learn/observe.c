@@ -42,7 +42,8 @@ static void count_kept(struct learning *l, const struct job_record *row, double 
 	level->kept += kept;
 }
 
-/* ---- kinds of jobs: those the model knows, and strangers by what is strange about them ---- */
+/* ---- kinds of jobs: those the model knows, and strangers (unknown kinds), by the value that is unknown
+ * ---- */
 
 static struct kind *kind_find(struct learner *l, int type, const char *stranger)
 {
@@ -360,8 +361,8 @@ static int by_end(const void *a_, const void *b_)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-/* A job read back from the store is bound to nothing; only strangers need it, and who is one the model
- * says. */
+/* A job that was read from the store is not bound to the model's columns. Only strangers need that, and the
+ * model says which jobs are strangers. */
 static void observe_again(struct learning *l, const struct job *job)
 {
 	struct learner *e = learner_of(l, job);
@@ -391,7 +392,7 @@ void learning_restore(struct learning *l)
 		learner_train_restore(l->learner[i]);
 	learning_first_restore(l);
 	if (!job) {
-		log_warn("out of memory: bounds begin anew");
+		log_warn("out of memory: bounds start again");
 		return;
 	}
 	for (struct job *j = ended->first; j; j = j->after) {

@@ -1,8 +1,8 @@
 /* Jobs taken to learn from them. A rejected job teaches nothing, so a daemon whose bounds have become too
  * wide, or whose machine has changed, would reject jobs for ever. Where more than half of the latest jobs of
  * a type were rejected and none has ended for a while, one that would be rejected is taken without a promise:
- * behind all promises, one at a time. Off unless the operator allows it: whoever gave an objective asked for
- * a refusal, not for a late result. */
+ * behind all promises, one at a time. Off unless the operator allows it: a job with an objective expects a
+ * refusal, not a late result. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* When to train, what came of a training, and putting a model to use. See learning.h. */
+/* When to train, the result of a training, and putting a model to use. See learning.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,7 +229,7 @@ static void renew_if_changed(struct learner *e)
 	struct err err = { 0 };
 
 	if (!learner_train_busy(e) && now && strcmp(now, e->settings) && renew(e, e->l->d->setup, &err))
-		log_warn("learning goes on with the settings it had: %s", err.text);
+		log_warn("learning keeps its old settings: %s", err.text);
 	free(now);
 }
 
@@ -296,7 +296,8 @@ static void failed_with(struct learner *e, const struct err *err)
 	ended_with(e, &r);
 }
 
-/* That asked the store; NULL: its type has gone since. One training at a time, so it is the only one. */
+/* The learner that asked the store; NULL: its type is not configured any more. One training at a time, so it
+ * is the only one. */
 static struct learner *who_asked(const struct learning *l)
 {
 	for (size_t i = 0; l && i < l->n; i++) {
@@ -334,7 +335,7 @@ static void on_observations(void *owner, uint64_t token, const struct strbuf *te
 		failed_with(e, &why);
 }
 
-/* The types that have models of their own, ",a,b,"; NULL: none has. Kept with the names. */
+/* The types that have their own models, ",a,b,"; NULL: none has. Kept with the names. */
 static const char *other_types(const struct learning *l)
 {
 	struct strbuf b = { 0 };
@@ -372,7 +373,7 @@ static int train(struct learner *e, const char *reason, struct err *err)
 	return rc;
 }
 
-/* The learner of a type with a model of its own, or of the configuration's (type NULL). */
+/* The learner of a type with its own model, or of the configuration's (type NULL). */
 static int find_learner(const struct learning *l, const char *type, struct learner **out, struct err *err)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -383,7 +384,7 @@ static int find_learner(const struct learning *l, const char *type, struct learn
 			return 0;
 		}
 	}
-	return err_fail(err, ERR_ARG, "type: '%s' is not a job type with a model of its own", type);
+	return err_fail(err, ERR_ARG, "type: '%s' is not a job type with its own model", type);
 }
 
 int learning_retrain(struct learning *l, const char *type, const char *reason, struct err *err)
@@ -513,7 +514,7 @@ static uint32_t version_to_use(struct learner *e, char **out)
 	e->is_new = false;
 	e->own_since_ns = clock_wall_ns();
 	if (current && is_outdated(e, current)) {
-		log_info("the configuration's model%s is younger than version %u, and is used",
+		log_info("the configuration's model%s is newer than version %u, and is used",
 			 of_what(e, of, sizeof of), (unsigned)current);
 		return 0;
 	}
@@ -571,7 +572,7 @@ void learner_train_changed(struct learner *e)
 		return;
 	}
 	if (e->own && (!learner_slot(e)->path || strcmp(learner_slot(e)->path, e->own))) {
-		log_info("the configuration's model%s is younger than version %u, and is used",
+		log_info("the configuration's model%s is newer than version %u, and is used",
 			 of_what(e, of, sizeof of), (unsigned)e->own_number);
 		free(e->own);
 		e->own = NULL;

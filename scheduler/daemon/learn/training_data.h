@@ -26,8 +26,8 @@ struct training_rows {
 	size_t n_unusable;
 };
 /* Finds the rows that can be used under both schemas (`other` may be NULL): a time above 0, numbers where
- * numbers are asked for. Rows that cannot be used are counted and passed over, since they must not stop
- * training for good. */
+ * numbers are asked for. Rows that cannot be used are counted and left out, since they must not block all
+ * later trainings. */
 int training_rows_find(const char *packed, size_t len, const struct schema *s, const struct schema *other,
                       struct training_rows *out, struct err *err);
 void training_rows_release(struct training_rows *r);

@@ -1,6 +1,6 @@
-/* The models the daemon trained by itself: a folder with NNNN.model files, and versions.jsonl, a line for
- * each attempt with what came of it. The journal is rewritten as a whole and atomically, so it is never half
- * a line; lines that make no sense (an editor was there) are dropped with a warning in the log.
+/* The models that the daemon has trained: a folder with NNNN.model files, and versions.jsonl, a line for each
+ * attempt with its result. The journal is rewritten as a whole and atomically, so it never has half a line;
+ * invalid lines (from an editor, say) are dropped with a warning in the log.
  *
  * Not thread-safe: the loop uses it while no training runs, and the training thread while one does. */
 #ifndef SCHEDULER_DAEMON_LEARN_VERSIONS_H
@@ -23,7 +23,7 @@ struct model_version {
 	bool accepted;          /* has a file, unless it was pruned since */
 	char created[32];       /* RFC 3339, UTC */
 	char reason[64];        /* "200 jobs", "drift", "asked for" */
-	char message[256];      /* for people: what came of it */
+	char message[256];      /* for people: the result */
 	size_t rows;            /* trained on */
 	size_t observations;    /* of the daemon's own among them */
 	size_t tested;          /* jobs the models were compared on; 0: there was nothing to compare with */

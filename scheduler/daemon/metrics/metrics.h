@@ -54,8 +54,8 @@ void metrics_text(struct daemon *d, struct strbuf *out);
 
 /* ---- textfile.c: the same text as a file, for node_exporter ---- */
 struct textfile;
-/* Writes now and then every few seconds, in a thread. NULL path: returns NULL. A file that cannot be written
- * is told in the log, once until it can be again. */
+/* Writes now and then every few seconds, in a thread. NULL path: returns NULL. If the file cannot be written,
+ * the log says so, once until it can be written again. */
 struct textfile *textfile_new(struct daemon *d, const char *path);
 void textfile_free(struct textfile *t); /* removes the file: numbers of a daemon that is gone mislead */
 

@@ -238,7 +238,7 @@ static void put_error_ratio(struct scrape *s)
 	exposition_histogram(s->out, s->name, &s->d->metrics.error_ratio);
 }
 
-/* ---- models: the configuration's without a label, then those that job types have of their own ---- */
+/* ---- models: the configuration's without a label, then those of job types ---- */
 
 static void put_models(struct scrape *s, double (*of)(const struct scrape *s, const struct learning_now *now,
 						      const struct model_slot *slot))
@@ -512,10 +512,9 @@ static const struct family {
 
 	{ "bounds_total", "counter",
 	  "jobs done, by whether their run time was within the bound given at the start", put_bounds },
-	{ "type_bounds_total", "counter", "the same by job type, whatever the confidence", put_type_bounds },
+	{ "type_bounds_total", "counter", "the same by job type, over all confidences", put_type_bounds },
 	{ "type_bounds_expected_total", "counter",
-	  "the sum of the confidences that these jobs were given: so many should be within",
-	  put_type_expected },
+	  "the sum of the confidences of these jobs: as many should be within", put_type_expected },
 	{ "interval_coverage_ratio", "gauge",
 	  "share of jobs within their bound, by stated confidence; jobs before a restart included",
 	  put_coverage },
@@ -552,7 +551,7 @@ static const struct family {
 	{ "store_commit_duration_seconds", "histogram", "how long a commit took, the disk included",
 	  put_commit },
 
-	{ "tenant_queued", "gauge", "jobs that wait, by tenant of the configuration; \"\" is everybody else",
+	{ "tenant_queued", "gauge", "jobs that wait, by tenant of the configuration; \"\" is all other users",
 	  put_tenant_queued },
 	{ "tenant_running", "gauge", "jobs that run, by tenant", put_tenant_running },
 	{ "tenant_cpus", "gauge", "cpus that running jobs hold, by tenant", put_tenant_cpus },

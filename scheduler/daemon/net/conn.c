@@ -130,7 +130,7 @@ static bool is_gone(const struct conn *c)
 }
 
 /* One read behind what is there. Small rests go through the server's buffer, so that an idle connection keeps
- * no buffer of its own; the rest of a long line stays where it is, lest it is copied for every few bytes that
+ * no buffer. The rest of a long line stays where it is, so that it is not copied for every few bytes that
  * come. */
 static void read_more(struct conn *c, struct slice *slice)
 {

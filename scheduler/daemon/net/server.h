@@ -1,5 +1,5 @@
-/* The socket: listening, connections, lines in, lines out. Knows nothing of jobs; JSON is the business of the
- * handler. One libevent loop, one thread.
+/* The socket: listening, connections, lines in, lines out. It does not know about jobs, and the handler reads
+ * the JSON. One libevent loop, one thread.
  *
  * Replies leave a connection in the order of its requests. A reply may have to wait: for a commit (a ticket),
  * or for an answer of the store's reader (a slot filled later). Later replies of that connection wait behind
@@ -58,9 +58,9 @@ void server_free(struct server *s); /* what can be sent at once is; closes all; 
 void server_set_limits(struct server *s, const struct server_params *p); /* a reload */
 size_t server_connections(const struct server *s);
 
-/* Takes a socket whose other end is in this process, as a connection of that user: of one who has proved by a
- * token who he is. His groups are those of the system's tables. -1: no memory, or too many connections; the
- * socket is the caller's still. */
+/* Takes a socket whose other end is in this process, as a connection of that user, who has been identified by
+ * a token. The groups are those of the system's tables. -1: no memory, or too many connections; the caller
+ * still owns the socket. */
 int server_adopt(struct server *s, int fd, uid_t uid);
 
 /* Identity, taken with SO_PEERCRED at accept. */

@@ -41,7 +41,7 @@ static int fill_address(const char *path, struct sockaddr_un *out, struct err *e
 	return 0;
 }
 
-/* Whoever may write to the folder may put a socket of their own in the place of ours. */
+/* A user who may write to the folder could replace our socket by another. */
 static int check_folder(const char *path, bool force, struct err *err)
 {
 	char folder[sizeof((struct sockaddr_un *)0)->sun_path];
@@ -106,7 +106,7 @@ static int clear_path(const struct sockaddr_un *address, struct err *err)
 		return errno == ENOENT ? 0 : system_error("look at", path, err);
 	if (!S_ISSOCK(st.st_mode))
 		return err_fail(err, ERR_ARG,
-				"%s is there and is not a socket: remove it, or choose another path", path);
+				"%s exists and is not a socket: remove it, or choose another path", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return system_error("make a socket to try", path, err);
@@ -116,14 +116,14 @@ static int clear_path(const struct sockaddr_un *address, struct err *err)
 		return err_fail(err, ERR_BUSY, "another program listens on %s", path);
 	if (error != ECONNREFUSED && error != ENOENT) {
 		errno = error;
-		return system_error("find out whether somebody listens on", path, err);
+		return system_error("find out whether a program listens on", path, err);
 	}
 	if (unlink(path) < 0 && errno != ENOENT)
 		return system_error("remove the stale socket", path, err);
 	return 0;
 }
 
-/* Nobody can connect before listen(), so rights that are set before it are there from the beginning. */
+/* No client can connect before listen(), so rights that are set before it hold from the beginning. */
 static int bind_path(const struct server_params *p, const struct sockaddr_un *address,
 		     struct server_socket *s, struct err *err)
 {
@@ -180,7 +180,7 @@ void server_socket_close(struct server_socket *s)
 
 	if (s->fd >= 0)
 		close(s->fd);
-	/* Somebody may have put another file there in the meantime. */
+	/* Another file may have been put there in the meantime. */
 	if (s->bound && lstat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino)
 		unlink(s->path);
 	if (s->lock_fd >= 0)

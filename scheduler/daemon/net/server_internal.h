@@ -75,7 +75,7 @@ struct conn {
 	bool broken;                    /* nothing can be sent any more */
 	bool dead;                      /* being freed */
 	bool watching;
-	bool adopted;                   /* server_adopt(): the kernel knows nothing of its user */
+	bool adopted;                   /* server_adopt(): the kernel does not know its user */
 	int64_t active_ns;              /* last request, or last byte the peer took */
 	/* Input that was read and not handed over yet. */
 	char *in;

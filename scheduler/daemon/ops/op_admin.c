@@ -1,4 +1,4 @@
-/* Ops that change the daemon, for admins: reload, drain, retrain, rollback; and `models`, which anybody may
+/* Ops that change the daemon, for admins: reload, drain, retrain, rollback; and `models`, which any user may
  * ask. */
 #include <string.h>
 
@@ -98,7 +98,7 @@ void op_drain(struct request *r)
 	if (!request_fine(r))
 		return;
 	if (off && r->d->leaving) {
-		reply_error(r, "wrong_state", NULL, NULL, "the daemon was told by a signal to leave");
+		reply_error(r, "wrong_state", NULL, NULL, "a signal has asked the daemon to stop");
 		return;
 	}
 	daemon_drain(r->d, !off, (stop || r->d->leaving) && !off);

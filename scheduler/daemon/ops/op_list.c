@@ -75,8 +75,8 @@ static bool matches(const struct listing *l, const struct job *job)
 /* ---- the reply, in parts ---- */
 
 /* Live jobs are all in memory, and a cursor walks through them. Otherwise the ids are walked through
- * downwards: a job in memory is told as it is now, and where one is not, the store is asked for a page of
- * older ones. */
+ * downwards: a job in memory is listed as it is now; where one is not in memory, the store is asked for a
+ * page of older ones. */
 struct list_reply {
 	struct daemon *d;
 	struct reply *reply;

@@ -38,7 +38,7 @@ static bool is_advised(struct request *r)
 {
 	if (!strcmp(r->job->row.mode, "advise"))
 		return true;
-	reply_error(r, "wrong_state", "job", NULL, "job %llu is run by the daemon, which sees for itself",
+	reply_error(r, "wrong_state", "job", NULL, "job %llu is run by the daemon, which needs no report",
 		    (unsigned long long)r->job->id);
 	return false;
 }

@@ -348,7 +348,7 @@ static bool narrow(struct job *job, double batch, double epochs)
 	return true;
 }
 
-/* A rejected job is taken all the same, now and then (learn/probe.c), unless that breaks a promise. */
+/* A job that would be rejected is sometimes taken (learn/probe.c), unless that breaks a promise. */
 static int take_to_learn(struct daemon *d, struct job *job, int64_t now_ns, enum sched_verdict *out_verdict,
 			 struct err *err)
 {
@@ -471,8 +471,7 @@ static void submit(struct request *r, const struct submission *f)
 		return;
 	}
 	d->next_id++;
-	/* The events of the job follow its reply. Without memory for the watch the job is taken all the
-	 * same. */
+	/* The events of the job follow its reply. Without memory for the watch the job is still taken. */
 	if (f->watch)
 		watch_add(d, r->conn, job->id, NULL);
 	reply_submitted(r, job, f->waits ? NULL : &d->decision,

@@ -1,4 +1,4 @@
-/* `watch` and `unwatch`, and the events: who watches which jobs, and what they are told. See daemon.h. */
+/* `watch` and `unwatch`, and the events: which clients watch which jobs, and what they get. See daemon.h. */
 #include <stdlib.h>
 #include <string.h>
 

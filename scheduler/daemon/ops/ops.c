@@ -122,7 +122,7 @@ static bool check_members(struct request *r, const struct op *op)
 		if (near)
 			snprintf(hint, sizeof hint, "did you mean '%s'?", near);
 		text_printable(key, shown, sizeof shown);
-		reply_error(r, "unknown_field", shown, near ? hint : NULL, "'%s' knows no member '%s'",
+		reply_error(r, "unknown_field", shown, near ? hint : NULL, "'%s' has no member '%s'",
 			    op->name, shown);
 		return false;
 	}

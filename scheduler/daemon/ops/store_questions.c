@@ -86,7 +86,7 @@ static void pop(struct daemon *d)
 	free(a);
 }
 
-/* Whoever asked is owed an answer, even that there is none. */
+/* A client that asked always gets an answer, even if it is that there is none. */
 static void fail(const struct asked *a, const struct err *err)
 {
 	static const struct strbuf nothing;

@@ -144,7 +144,7 @@ static bool read_value(struct request *r, struct submission *out)
 	if (out->value - 1.0 <= left + 1e-9)
 		return true;
 	if (budget > 0.0)
-		reply_error(r, "not_permitted", "value", "what jobs that have ended stated is free again",
+		reply_error(r, "not_permitted", "value", "the value of a job is free again when it ends",
 			    "the live jobs of %s may state %.6g above the usual value of 1, and %.6g of that "
 			    "is left",
 			    tenants_name(&r->d->tenants, out->tenant), budget, left);
@@ -176,7 +176,7 @@ static size_t read_after(struct request *r, struct submission *out, uint64_t id[
 	for (const struct json *at = json_first(v); at && !r->f.rc; at = json_next(at)) {
 		if (!text_uint64(json_string(at, ""), &id[n]) || id[n] == 0)
 			fields_fail(&r->f, ERR_ARG, "after",
-				    "has an element that is no number of a job, digits in quotes");
+				    "has an element that is not the number of a job, digits in quotes");
 		if (n++)
 			strbuf_printf(&more, "%s\"%llu\"", n > 2 ? "," : "[", (unsigned long long)id[n - 1]);
 	}

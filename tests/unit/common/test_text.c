@@ -323,7 +323,7 @@ TEST(test_text_distinct_sorts_and_finds_twins)
 	assert_int_equal(text_distinct(v, 3, &err), 0);
 	assert_true(v[0] == 2.5 && v[1] == 64.0 && v[2] == 128.0);
 	assert_int_equal(text_distinct(twins, 3, &err), -ERR_ARG);
-	assert_string_equal(err.text, "3 is there twice");
+	assert_string_equal(err.text, "3 appears twice");
 }
 
 TEST(test_text_range_is_two_numbers)

@@ -103,7 +103,7 @@ TEST(test_mistakes_have_a_place)
 	refuses("{" EPOCHS ",\"epochs_choices\":[5,\"6\"]}", "epochs_choices[1]", "whole number");
 	refuses("{" EPOCHS ",\"epochs_choices\":[5,101]}", "epochs_choices",
 		"101 is not within the bounds of the parameter epochs");
-	refuses("{" EPOCHS ",\"epochs_choices\":[5,5]}", "epochs_choices", "5 is there twice");
+	refuses("{" EPOCHS ",\"epochs_choices\":[5,5]}", "epochs_choices", "5 appears twice");
 	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5}}", "epochs_choices.max", "needed");
 	refuses("{" EPOCHS ",\"epochs_choices\":{\"max\":5}}", "epochs_choices.min", "needed");
 	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":4}}", "epochs_choices.max", "below min");

@@ -252,7 +252,7 @@ LIFE_TEST(test_life_of_a_rejected_job_is_over_and_says_what_could_be_promised)
 		{ REASON_TOO_WIDE, NAN, "it wants 2 cpus, more than are handed out" },
 		{ REASON_MEMORY, NAN, "every batch needs more memory than there is" },
 		{ REASON_UNSTABLE, NAN,
-		  "the model predicts no time for any batch, as of a queue that grows for ever" },
+		  "the model predicts no time for any batch: its queue would grow for ever" },
 		{ REASON_NO_BOUND, NAN, "there are too few observations for a promise at confidence 0.9" },
 		{ REASON_BREAKS_PROMISE, NAN, "every batch would break a promise already made (job 42)" },
 		{ REASON_SLOWER, NAN, "no batch can be promised at any objective" },

@@ -177,7 +177,7 @@ TEST(test_errors_name_file_line_section_key_and_reason)
 	fails_with("validation : HoldOut", "validation = Holdout", "did you mean 'HoldOut'");
 	fails_with("folds = 5\n", "", "'folds' is not given, which KFold needs");
 	fails_with("'RandomForest'", "'RandomForrest'", "did you mean 'RandomForest'");
-	fails_with("'RandomForest'", "'LRRidge'", "LRRidge is there twice");
+	fails_with("'RandomForest'", "'LRRidge'", "LRRidge appears twice");
 	fails_with("alpha = [0.1, 1]", "alpha = [0.1, 1", "not a Python literal");
 	fails_with("alpha = [0.1, 1]", "alpha = []", "empty");
 	fails_with("alpha = [0.1, 1]", "alpha = [-1]", "[LRRidge] alpha: alpha=-1");

@@ -299,7 +299,7 @@ TEST(test_wrong_kinds_of_values_are_named)
 		"targets.accuracy");
 	refuses("{\"columns\":[" BATCH "],\"candidates\":64," REST "}", "candidates");
 	refuses("{\"columns\":[" BATCH "],\"candidates\":[\"64\"]," REST "}", "candidates[0]");
-	refuses("{\"columns\":[" BATCH "],\"candidates\":[64,128,64]," REST "}", "64 is there twice");
+	refuses("{\"columns\":[" BATCH "],\"candidates\":[64,128,64]," REST "}", "64 appears twice");
 	refuses("{\"columns\":[" BATCH "],\"exclude\":[\"suspect\"]," REST "}", "exclude");
 	refuses("{\"columns\":[" BATCH "],\"exclude\":{\"suspect\":1}," REST "}", "exclude.suspect");
 	refuses("{\"columns\":[" BATCH "],\"exclude\":{\"suspect\":[1]}," REST "}", "exclude.suspect");

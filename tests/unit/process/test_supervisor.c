@@ -361,7 +361,7 @@ TEST(test_a_job_waits_at_the_gate_and_that_is_not_its_time)
 	listen_to(&j);
 	end(&j);
 	assert_false(j.exit.ran);
-	assert_string_equal(j.exit.reason, "stopped before it was let go");
+	assert_string_equal(j.exit.reason, "stopped before its command began");
 	assert_string_equal(said(&j), "");
 }
 

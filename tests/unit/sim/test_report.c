@@ -397,7 +397,7 @@ TEST(test_sentences_follow_the_data)
 	assert_non_null(strstr(page, "b meets most, with 75.0" PERCENT ", 25 points ahead of a."));
 	assert_non_null(strstr(
 		page, "Against the baseline a, b is better in SLOs met of all (+25.0 points, p 0.001)"));
-	assert_non_null(strstr(page, "Beaten by nobody in both at once: a (50.0" PERCENT
+	assert_non_null(strstr(page, "No other policy is better in both: a (50.0" PERCENT
 				     " met, accuracy 0.9000), b (75.0" PERCENT " met"));
 	free(page);
 	page = page_of_two(0.75, 0.5, 0.001);

@@ -131,7 +131,7 @@ TEST(test_records_that_are_no_jobs_are_counted)
 
 	assert_int_equal(t->n_jobs, 2);
 	assert_true(has_notice(t, "1 record left out: cancelled"));
-	assert_true(has_notice(t, "2 records left out: parts of jobs that have a line of their own"));
+	assert_true(has_notice(t, "2 records left out: parts of jobs that have their own line"));
 	assert_true(has_notice(t, "1 record left out: no run time"));
 	assert_true(has_notice(t, "1 record left out: no processors"));
 	assert_true(has_notice(t, "1 record left out: no submit time"));
