@@ -450,6 +450,54 @@ TEST(test_a_quantile_has_its_rank_among_the_scores)
 	adapt_free(a);
 }
 
+/* Two families of one type, of which one is ten times as uncertain: each has the score of rank 180 of its own,
+ * and a family of the same number in another type has nothing of it. */
+TEST(test_a_family_has_the_quantile_of_its_own_scores)
+{
+	const struct adapt_who wide = { .type = 0, .family = 7 }, narrow = { .type = 0, .family = 8 };
+	const struct adapt_who other_type = { .type = 1, .family = 7 };
+	struct adapt *a = NULL;
+	enum adapt_source source;
+	double q;
+
+	assert_int_equal(adapt_new(&(struct adapt_params){ .step = -1.0, .no_bias = true }, &a, NULL), 0);
+	for (int i = 0; i < 199; i++) {
+		double score = 0.01 * (1 + i * 50 % 199);
+
+		assert_true(adapt_observe(a, wide, 0.9, 1.0, NAN, exp(score)));
+		assert_true(adapt_observe(a, narrow, 0.9, 1.0, NAN, exp(0.1 * score)));
+	}
+	assert_true(adapt_quantile(a, wide, 0.9, 7.0, &q, &source) && source == ADAPT_TYPE);
+	assert_true(fabs(q - 1.80) < 1e-12);
+	assert_true(adapt_quantile(a, narrow, 0.9, 7.0, &q, &source) && source == ADAPT_TYPE);
+	assert_true(fabs(q - 0.18) < 1e-12);
+	assert_true(adapt_quantile(a, other_type, 0.9, 7.0, &q, &source) && source == ADAPT_POOLED);
+	adapt_free(a);
+}
+
+/* Ten promises to a family are broken, and ten to another are kept: the bounds of the first become wider than
+ * its scores say, those of the other narrower, though both have the same scores and one user. */
+TEST(test_a_family_has_the_level_of_its_own_promises)
+{
+	const struct adapt_who broken = { .type = 0, .family = 7 }, kept = { .type = 0, .family = 8 };
+	struct adapt *a = NULL;
+	enum adapt_source source;
+	double q[2];
+
+	assert_int_equal(adapt_new(&(struct adapt_params){ .no_bias = true }, &a, NULL), 0);
+	for (int i = 0; i < 199; i++) {
+		double score = 0.01 * (1 + i * 50 % 199), upper_s = i < 10 ? 1.0 : NAN;
+
+		assert_true(adapt_observe(a, broken, 0.9, 1.0, upper_s, exp(score)));
+		assert_true(adapt_observe(a, kept, 0.9, 1.0, 10.0 * upper_s, exp(score)));
+	}
+	assert_true(adapt_quantile(a, broken, 0.9, 7.0, &q[0], &source));
+	assert_true(adapt_quantile(a, kept, 0.9, 7.0, &q[1], &source));
+	assert_true(fabs(q[0] - 1.89) < 1e-12); /* 0.9 + 10 x 0.005 x 0.9 of 200: the 189th */
+	assert_true(fabs(q[1] - 1.79) < 1e-12); /* 0.9 - 10 x 0.005 x 0.1 of 200: the 179th */
+	adapt_free(a);
+}
+
 /* Two families of one type, one of which takes twice the time: each gets its own bias, the bounds of both are
  * narrow once the scores from before the biases were known have left the window, and a family without a score
  * follows its type. */
