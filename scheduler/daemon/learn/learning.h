@@ -4,6 +4,7 @@
  * better. Each model has a learner: the configuration's, and that of each job type with a model of its own.
  *
  *   observe.c          what ended jobs tell: bounds, drift, which kinds of jobs are known
+ *   shown.c            what is told of it, in `stats` and to a monitoring system
  *   first.c            jobs of a type that has no model yet
  *   probe.c            where nearly all jobs are rejected, one is taken now and then to learn from it
  *   family_probe.c     a short run of its own where a job's context was never measured
