@@ -435,6 +435,21 @@ TEST(test_a_type_of_few_scores_follows_the_others)
 	adapt_free(a);
 }
 
+/* The same of a family among those of its type. */
+TEST(test_a_family_of_few_scores_follows_its_type)
+{
+	const struct adapt_who new = { .type = 0, .family = 9 };
+	struct adapt *a = new_adapt(ALL);
+
+	for (int i = 0; i < 400; i++)
+		assert_true(adapt_observe(a, (struct adapt_who){ .type = 0, .family = 1 + (uint64_t)i % 5 },
+					  0.9, 10.0, NAN, 12.0 * exp(i % 2 ? 0.05 : -0.05)));
+	assert_true(fabs(adapt_bias(a, BY(0)) - 1.2) < 0.02);
+	assert_true(adapt_observe(a, new, 0.9, 10.0, NAN, 10.0 * adapt_bias(a, BY(0))));
+	assert_true(adapt_bias(a, new) == adapt_bias(a, BY(0)));
+	adapt_free(a);
+}
+
 /* Scores 0.01, 0.02, ... 1.99: the 90 % point of 199 is the one of rank ceil(0.9 * 200) = 180. */
 TEST(test_a_quantile_has_its_rank_among_the_scores)
 {
@@ -570,6 +585,24 @@ TEST(test_the_type_unused_for_longest_makes_room)
 	assert_true(adapt_bias(a, BY(1)) == 1.0);
 	assert_true(adapt_quantile(a, BY(1), 0.9, 0.1, &q, &source));
 	assert_int_equal(source, ADAPT_MODEL);
+	adapt_free(a);
+}
+
+/* A hundred promises were broken before there was no more room for its scores. */
+TEST(test_a_type_that_was_forgotten_comes_back_without_its_level)
+{
+	struct adapt *a = NULL;
+	enum adapt_source source;
+	double q;
+
+	assert_int_equal(adapt_new(&(struct adapt_params){ .max_types = 1, .no_bias = true }, &a, NULL), 0);
+	for (int i = 0; i < 100; i++)
+		assert_true(adapt_observe(a, BY(1), 0.9, 1.0, 1.0, 2.0));
+	assert_true(adapt_observe(a, BY(2), 0.9, 1.0, NAN, 2.0));
+	for (int i = 0; i < 199; i++)
+		assert_true(adapt_observe(a, BY(1), 0.9, 1.0, NAN, exp(0.01 * (1 + i * 50 % 199))));
+	assert_true(adapt_quantile(a, BY(1), 0.9, 7.0, &q, &source) && source == ADAPT_TYPE);
+	assert_true(fabs(q - 1.80) < 1e-12); /* of rank 180, as without any promise */
 	adapt_free(a);
 }
 
