@@ -655,11 +655,34 @@ TEST(test_nonsense_is_left_out_and_nothing_is_ever_not_finite)
 	adapt_free(NULL);
 }
 
+/* All but one of the scores are one user's: his 90 % point is that of rank 900 among his 999. */
+TEST(test_the_widest_window_has_room_for_one_user_among_others)
+{
+	const struct adapt_who me = { .type = 0, .user = 1 }, other = { .type = 0, .user = 2 };
+	struct adapt *a = NULL;
+	enum adapt_source source;
+	double q;
+
+	assert_int_equal(ADAPT_MAX_WINDOW, 1000);
+	assert_int_equal(
+		adapt_new(&(struct adapt_params){ .window = ADAPT_MAX_WINDOW, .step = -1.0, .no_bias = true },
+			  &a, NULL),
+		0);
+	assert_true(adapt_observe(a, other, 0.9, 1.0, NAN, 1.0));
+	for (int i = 0; i < 999; i++) /* in any order: 500 and 999 have no common divisor */
+		assert_true(adapt_observe(a, me, 0.9, 1.0, NAN, exp(0.001 * (1 + i * 500 % 999))));
+	assert_true(adapt_quantile(a, me, 0.9, 7.0, &q, &source) && source == ADAPT_TYPE);
+	assert_true(fabs(q - 0.900) < 1e-12);
+	adapt_free(a);
+}
+
 TEST(test_bad_settings_and_missing_memory_are_said)
 {
 	const struct adapt_params bad[] = {
-		{ .window = 19 },          { .window = SIZE_MAX }, { .recent = 4 }, { .recent = SIZE_MAX },
-		{ .max_types = SIZE_MAX }, { .step = NAN },        { .step = 0.6 },
+		{ .window = 19 },          { .window = SIZE_MAX },
+		{ .recent = 4 },           { .recent = SIZE_MAX },
+		{ .max_types = SIZE_MAX }, { .step = NAN },
+		{ .step = 0.6 },           { .window = ADAPT_MAX_WINDOW + 1 },
 	};
 	struct adapt *a = NULL;
 	struct err err = { 0 };
