@@ -1,5 +1,5 @@
-/* What learning tells of itself: the "learning" of `stats`, and the same as numbers for a monitoring system. See
- * learning.h. */
+/* What learning tells of itself: the "learning" of `stats`, and the same as numbers for a monitoring system.
+ * See learning.h. */
 #include "scheduler/core/learn/adapt.h"
 #include "scheduler/daemon/learn/learning_internal.h"
 

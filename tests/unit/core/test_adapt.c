@@ -465,8 +465,8 @@ TEST(test_a_quantile_has_its_rank_among_the_scores)
 	adapt_free(a);
 }
 
-/* Two families of one type, of which one is ten times as uncertain: each has the score of rank 180 of its own,
- * and a family of the same number in another type has nothing of it. */
+/* Two families of one type, of which one is ten times as uncertain: each has the score of rank 180 of its
+ * own, and a family of the same number in another type has nothing of it. */
 TEST(test_a_family_has_the_quantile_of_its_own_scores)
 {
 	const struct adapt_who wide = { .type = 0, .family = 7 }, narrow = { .type = 0, .family = 8 };

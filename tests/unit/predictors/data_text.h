@@ -1,4 +1,5 @@
-/* Schemas and tables as text, as the tests of predictors/data write them. What does not read fails the test. */
+/* Schemas and tables as text, as the tests of predictors/data write them. What does not read fails the
+ * test. */
 #ifndef TESTS_UNIT_PREDICTORS_DATA_TEXT_H
 #define TESTS_UNIT_PREDICTORS_DATA_TEXT_H
 
