@@ -143,12 +143,13 @@ int cli_finish(const struct cli *c, const struct strbuf *text)
 
 int cli_check_output(const char *path, struct err *err)
 {
-	const char *slash = strrchr(path, '/');
+	const char *slash;
 	char folder[PATH_MAX];
 	struct stat st;
 
-	if (!strcmp(path, "-"))
+	if (!path || !strcmp(path, "-"))
 		return 0;
+	slash = strrchr(path, '/');
 	if (!stat(path, &st)) {
 		if (S_ISDIR(st.st_mode))
 			return err_fail(err, ERR_IO, "%s is a folder; give the name of a file", path);

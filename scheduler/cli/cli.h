@@ -112,7 +112,7 @@ void cli_notice(const struct cli *c, const char *fmt, ...) /* "postrider: note: 
 int cli_write(const char *path, const struct strbuf *text, struct err *err);
 /* cli_write() of the result to -o; returns the exit code. */
 int cli_finish(const struct cli *c, const struct strbuf *text);
-/* Checks before the work starts that a file can be written. */
+/* Checks before the work starts that a file can be written; NULL and "-" always can. */
 int cli_check_output(const char *path, struct err *err);
 
 /* Now in RFC 3339, or SOURCE_DATE_EPOCH, so that a result can be repeated to the byte. */

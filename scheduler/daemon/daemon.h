@@ -4,7 +4,8 @@
  *   ops/          one request line in, one reply out
  *   binding.c     a job's type, parameters and values under the present configuration and model
  *   restore.c     jobs come back from the store after a restart
- *   carry_out.c   carries out what the life of a job (jobs/life.h) asks for, and tells it what happens
+ *   carry_out.c   carries out what the life of a job (jobs/life.h) asks for
+ *   carry_events.c  tells that life what happens
  *   watch_other_work.c  what other programs want of the cpus
  *   estimates.c   when live jobs will start and end, and why they wait
  *   waiting.c     jobs that are not with the scheduler: they wait for another one, or are to run once more
@@ -44,6 +45,7 @@
 
 #define DAEMON_MAX_EXECUTORS 8
 
+struct pending_start { uint64_t ticket, job; };
 struct start_list { struct pending_start *item; size_t n, cap; };
 
 struct daemon_params {
@@ -153,6 +155,12 @@ int daemon_reload(struct daemon *d, struct later *answer, const struct setup_sou
  * them. An error: SUBMITTED was not stored, and the job is the caller's; or a job could not be stopped. */
 int carry_out(struct daemon *d, const struct life_event *e, struct err *err);
 struct life_event carry_event(const struct daemon *d, enum life_event_kind kind, struct job *job); /* now */
+const char *carry_executor(const struct config *c, const struct job *job); /* the name of what runs it */
+/* It cannot be started now. It waits, and keeps its slots: what the machine lacks for this job it lacks for
+ * others, too. */
+void carry_delay(struct daemon *d, struct job *job, const char *why);
+
+/* ---- carry_events.c ---- */
 void carry_out_all(struct daemon *d, enum life_event_kind kind); /* of every job */
 bool carry_ticks(struct daemon *d); /* TICK of live jobs, for as long as a turn may take; true: of all */
 void carry_turns(struct daemon *d);             /* starts the jobs that may start */

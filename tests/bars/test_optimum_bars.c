@@ -5,35 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/compare/compare.h"
 #include "tests/support/test.h"
+#include "tests/unit/sim/compare_bed.h"
 
 #define POLICIES "postrider,postrider:chance=0.3,greedy,fixed:256,fixed:512,optimum"
 #define LEAST 0.93 /* of the optimum's value, on average */
 #define OF_EACH 25
-
-static struct compare_result *compare(const char *trace, struct compare_cache *cache, bool sanitized)
-{
-	struct sim_policy policy[SIM_MAX_POLICIES];
-	struct compare_params p = {
-		.trace = { .spec = trace, .seed = 1 },
-		.world = { .spec = "fluid:configs/worlds/bigdl.json" },
-		.policy = policy,
-		.replications = sanitized ? 2 : OF_EACH,
-		.seed = 1,
-		.settings = { .confidence = 0.9, .adapt = true },
-		.level = 0.95,
-		.cache = cache,
-	};
-	struct compare_result *r;
-	struct err err = { 0 };
-
-	if (sim_policies_parse(POLICIES, policy, SIM_MAX_POLICIES, &p.n_policies, &err) ||
-	    pool_new(0, &p.pool, &err) || compare_run(&p, &r, &err))
-		fail_msg("%s", err.text);
-	pool_free(p.pool);
-	return r;
-}
 
 TEST(test_postrider_gets_93_percent_of_the_optimum)
 {
@@ -56,7 +33,14 @@ TEST(test_postrider_gets_93_percent_of_the_optimum)
 				 "gen:%s,jobs=%zu,load=%g,work=1000,cores=48,cpus=1|2|4|8,slo=normal:300:100,"
 				 "samples=60000,epochs=10",
 				 arrivals[a], 8 - l, load[l]);
-			r = compare(trace, cache, sanitized);
+			r = compare_bed_run(
+				(struct compare_params){
+					.trace = { .spec = trace },
+					.world = { .spec = "fluid:configs/worlds/bigdl.json" },
+					.replications = sanitized ? 2 : OF_EACH,
+					.settings = { .confidence = 0.9, .adapt = true },
+					.cache = cache },
+				POLICIES);
 			n_policies = r->n_policies;
 			for (size_t k = 0; k < r->replications; k++, n++)
 				for (size_t i = 0; i < n_policies; i++) {

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/compare/compare.h"
 #include "tests/support/support.h"
+#include "tests/unit/sim/compare_bed.h"
 
 #define PRICED "postrider:chance=0.3"
 #define SLACK 0.005 /* a baseline may be ahead by so much */
@@ -42,27 +42,17 @@ static const struct place {
 
 static struct compare_result *compare(const struct place *at, const char *arrivals, double load)
 {
-	struct sim_policy policy[SIM_MAX_POLICIES];
 	char trace[256];
 	struct compare_params p = {
-		.trace = { .spec = trace, .seed = 1 },
+		.trace = { .spec = trace },
 		.world = { .spec = at->world, .given = at->machine.cores > 0.0 ? &at->machine : NULL },
-		.policy = policy,
 		.replications = sanitized() ? 2 : 5,
-		.seed = 1,
 		.settings = { .confidence = 0.9, .adapt = true },
-		.level = 0.95,
 		.cache = cache,
 	};
-	struct compare_result *r;
-	struct err err = { 0 };
 
 	snprintf(trace, sizeof trace, "gen:%s,jobs=500,load=%g,%s", arrivals, load, at->jobs);
-	if (sim_policies_parse(POLICIES, policy, SIM_MAX_POLICIES, &p.n_policies, &err) ||
-	    pool_new(0, &p.pool, &err) || compare_run(&p, &r, &err))
-		fail_msg("%s", err.text);
-	pool_free(p.pool);
-	return r;
+	return compare_bed_run(p, POLICIES);
 }
 
 static int misses; /* all loads are printed before the first that does not hold fails the test */

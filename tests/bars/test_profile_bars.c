@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/compare/compare.h"
 #include "tests/support/test.h"
+#include "tests/unit/sim/compare_bed.h"
 
 #define POLICIES                                                                                             \
 	"postrider:chance=0.3,courier,greedy-oracle,postrider,naive,boost,boost-full,queueing,fifo,edf,"     \
@@ -28,27 +28,19 @@ static struct compare_result *compare(const char *trace, const char *slots, size
 	static const struct cluster two_cores = {
 		.cores = 2.0, .slots = 4, .nodes = 1, .memory_mb = INFINITY
 	};
-	struct sim_policy policy[SIM_MAX_POLICIES];
 	struct compare_params p = {
-		.trace = { .spec = trace, .seed = 1 },
+		.trace = { .spec = trace },
 		.world = { .spec = "measured:configs/profiles/two-cores/runs.csv", .given = &two_cores },
-		.policy = policy,
 		.baseline = COURIER,
 		.replications = replications,
-		.seed = 1,
 		.settings = { .confidence = 0.9, .adapt = true },
-		.level = 0.95,
 		.cache = cache,
 	};
-	struct compare_result *r;
 	struct err err = { 0 };
 
-	if (what_if_parse(&p.what, slots, &err) ||
-	    sim_policies_parse(POLICIES, policy, SIM_MAX_POLICIES, &p.n_policies, &err) ||
-	    pool_new(0, &p.pool, &err) || compare_run(&p, &r, &err))
+	if (what_if_parse(&p.what, slots, &err))
 		fail_msg("%s", err.text);
-	pool_free(p.pool);
-	return r;
+	return compare_bed_run(p, POLICIES);
 }
 
 static double value(const struct compare_result *r, size_t policy)

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/compare/compare.h"
 #include "tests/support/support.h"
+#include "tests/unit/sim/compare_bed.h"
 
 #define TRACE                                                                                                \
 	"gen:poisson,jobs=1000,load=0.8,work=1.2,cores=2,cpus=1|2|4,network=lenet5|simplenet,slo=normal:2."  \
@@ -25,26 +25,16 @@ static struct compare_result *compare(const char *policies, const char *drift, b
 	static const struct cluster two_cores = {
 		.cores = 2.0, .slots = 4, .nodes = 1, .memory_mb = INFINITY
 	};
-	struct sim_policy policy[SIM_MAX_POLICIES];
 	struct compare_params p = {
-		.trace = { .spec = TRACE, .seed = 1 },
+		.trace = { .spec = TRACE },
 		.world = { .spec = WORLD, .given = &two_cores },
-		.policy = policy,
 		.replications = sanitized() ? 2 : REPLICATIONS,
-		.seed = 1,
 		.settings = { .confidence = CONFIDENCE, .adapt = adapt },
-		.level = 0.95,
 		.drift = drift,
 		.keep_outcomes = keep,
 	};
-	struct compare_result *r;
-	struct err err = { 0 };
 
-	if (sim_policies_parse(policies, policy, SIM_MAX_POLICIES, &p.n_policies, &err) ||
-	    pool_new(0, &p.pool, &err) || compare_run(&p, &r, &err))
-		fail_msg("%s", err.text);
-	pool_free(p.pool);
-	return r;
+	return compare_bed_run(p, policies);
 }
 
 static double mean_of(const struct compare_result *r, const char *name, enum metric m)

@@ -496,7 +496,7 @@ int talk_fd(const struct talk *t)
 	return t->fd;
 }
 
-static bool send_all(int fd, const char *text, size_t len)
+bool send_all(int fd, const char *text, size_t len)
 {
 	while (len > 0) {
 		ssize_t n = send(fd, text, len, MSG_NOSIGNAL);

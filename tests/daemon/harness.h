@@ -70,6 +70,7 @@ struct talk *talk_try(const struct fixture *y, double patience_s); /* greeted; N
 struct talk *talk_open(const struct fixture *y); /* or dies */
 void talk_close(struct talk *t);
 int talk_fd(const struct talk *t);
+bool send_all(int fd, const char *text, size_t len); /* false: the other end is gone */
 /* A line without its newline. False: the connection is gone. */
 bool talk_say(struct talk *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The next line, valid until the next call; NULL: none came, or the connection is gone. */

@@ -8,7 +8,7 @@
 
 #include "common/io.h"
 #include "common/strbuf.h"
-#include "tests/daemon/harness.h"
+#include "tests/daemon/one_daemon.h"
 #include "tests/support/test.h"
 
 #define EPOCHS                                                                                               \
@@ -22,9 +22,6 @@
 	"\"{batch}\"]," EPOCHS ",\"early_stop\":true},"                                                      \
 	"\"silent\":{\"argv\":[\"/bin/sh\",\"-c\",\"exec sleep "                                             \
 	"60\",\"sh\",\"{epochs}\",\"{batch}\"]," EPOCHS "}"
-
-static struct fixture fixture;
-static struct talk *t;
 
 static void make_model(void)
 {
@@ -46,20 +43,11 @@ static int set_up(void **state)
 	fixture_open(&fixture);
 	make_model();
 	fixture_configure(&fixture, "\"slots\":1,\"durability\":\"none\",\"kill_grace_s\":1,", TYPES);
-	fixture_start(&fixture);
-	t = talk_open(&fixture);
+	come_back();
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	(void)state;
-	talk_close(t);
-	fixture_close(&fixture);
-	return 0;
-}
-
-TEST_WITH(test_a_job_with_open_epochs_makes_room_for_one_that_would_miss, set_up, tear_down)
+TEST_WITH(test_a_job_with_open_epochs_makes_room_for_one_that_would_miss, set_up, close_one)
 {
 	uint64_t gives = submit(t, ",\"type\":\"trains\",\"epochs\":\"1..20\",\"may_stop\":true"), gets;
 	struct json *v;
@@ -78,7 +66,7 @@ TEST_WITH(test_a_job_with_open_epochs_makes_room_for_one_that_would_miss, set_up
 	json_free(v);
 }
 
-TEST_WITH(test_a_job_taken_by_chance_ends_at_its_deadline, set_up, tear_down)
+TEST_WITH(test_a_job_taken_by_chance_ends_at_its_deadline, set_up, close_one)
 {
 	uint64_t id = submit(t, ",\"type\":\"silent\",\"epochs\":5,\"slo_s\":2,\"chance\":0.05");
 	struct json *v = await(t, id, "running");

@@ -5,22 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/daemon/harness.h"
+#include "tests/daemon/one_daemon.h"
 #include "tests/support/test.h"
 
 #define MANY 2500
 #define KEPT 100 /* of them in memory */
 
-static struct fixture fixture, wise; /* with a fixed batch; with a model */
-static struct talk *t, *w;
+/* The daemon of one_daemon.h has a fixed batch; the wise one has a model. */
+static struct fixture wise;
+static struct talk *w;
 
 static int open_both(void **state)
 {
 	(void)state;
 	fixture_open(&fixture);
 	fixture_configure(&fixture, "\"slots\":4,\"max_finished\":100,", "");
-	fixture_start(&fixture);
-	t = talk_open(&fixture);
+	come_back();
 	fixture_open(&wise);
 	fixture_train(&wise);
 	fixture_configure(&wise, "\"slots\":4,", "");
@@ -31,22 +31,17 @@ static int open_both(void **state)
 
 static int close_both(void **state)
 {
-	(void)state;
-	talk_close(t);
 	talk_close(w);
-	fixture_close(&fixture);
 	fixture_close(&wise);
-	return 0;
+	return close_one(state);
 }
 
 TEST_GROUP(open_both, close_both);
 
 static void restart(int signal)
 {
-	talk_close(t);
-	fixture_stop(&fixture, signal);
-	fixture_start(&fixture);
-	t = talk_open(&fixture);
+	leave(signal);
+	come_back();
 }
 
 /* ---- keys ---- */

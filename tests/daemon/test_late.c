@@ -8,7 +8,7 @@
 
 #include "common/io.h"
 #include "common/strbuf.h"
-#include "tests/daemon/harness.h"
+#include "tests/daemon/one_daemon.h"
 #include "tests/support/test.h"
 
 #define SLOW_TYPE                                                                                            \
@@ -16,9 +16,6 @@
 	"\"params\":{\"network\":{\"kind\":\"word\",\"default\":\"lenet5\"},"                                \
 	"\"epochs\":{\"kind\":\"integer\",\"min\":1,\"max\":20,\"default\":2},"                              \
 	"\"samples\":{\"kind\":\"integer\",\"min\":1,\"default\":12000}}}"
-
-static struct fixture fixture;
-static struct talk *t;
 
 static void make_model(void)
 {
@@ -45,20 +42,11 @@ static int set_up(void **state)
 		 "\"notify\":[\"/bin/sh\",\"-c\",\"echo {job} {event} {type} >>%s/notices\"],",
 		 fixture.dir);
 	fixture_configure(&fixture, settings, SLOW_TYPE);
-	fixture_start(&fixture);
-	t = talk_open(&fixture);
+	come_back();
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	(void)state;
-	talk_close(t);
-	fixture_close(&fixture);
-	return 0;
-}
-
-TEST_WITH(test_late_job_is_told_of_and_gets_room, set_up, tear_down)
+TEST_WITH(test_late_job_is_told_of_and_gets_room, set_up, close_one)
 {
 	uint64_t older = submit(t, ",\"type\":\"slow\""), younger = submit(t, ",\"type\":\"slow\""), promised;
 	char path[160], want[64], *told = NULL;

@@ -218,21 +218,6 @@ static void client_hang_up(struct client *c)
 	c->len = c->cap = c->used = 0;
 }
 
-static bool client_send(struct client *c, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = send(c->fd, text, len, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		text += n;
-		len -= (size_t)n;
-	}
-	return true;
-}
-
 /* The next line, valid until the next call; NULL: none came, or (*out_closed) the connection has ended. */
 static char *client_hear(struct client *c, bool *out_closed)
 {
@@ -427,7 +412,7 @@ static bool say(struct replay *r, size_t *at)
 	}
 	if (lines.failed)
 		die("out of memory");
-	good = client_send(current(r), lines.text, lines.len);
+	good = send_all(current(r)->fd, lines.text, lines.len);
 	strbuf_release(&lines);
 	return good || complain(r, s, "the connection has ended", NULL);
 }
@@ -477,7 +462,7 @@ static void do_long(struct replay *r, size_t n)
 		die("out of memory");
 	memset(line, 'x', n);
 	line[n] = '\n';
-	client_send(current(r), line, n + 1);
+	send_all(current(r)->fd, line, n + 1);
 	free(line);
 }
 
@@ -555,7 +540,7 @@ static bool nothing_left(struct replay *r, struct client *c)
 	bool closed;
 	char *line;
 
-	if (c->fd < 0 || !client_send(c, hello, sizeof hello - 1))
+	if (c->fd < 0 || !send_all(c->fd, hello, sizeof hello - 1))
 		return true;
 	do {
 		line = client_hear(c, &closed);

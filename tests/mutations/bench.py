@@ -199,8 +199,9 @@ class Bench:
     def starts_programs(self, program):
         """Does this test start postriderd or the supervisor? Then these are made with the change, too."""
         parts = self.depends[program + ".o"]
-        return "/tests/daemon/" in program or any('getenv("BIN")' in open(os.path.join(self.copy, p)).read()
-                                                  for p in parts if p.startswith("tests/"))
+        finds = ('getenv("BIN")', "support_find_supervisor();")
+        return "/tests/daemon/" in program or any(how in open(os.path.join(self.copy, p)).read()
+                                                  for p in parts if p.startswith("tests/") for how in finds)
 
     def digest(self, program):
         """The same for the very same programs."""

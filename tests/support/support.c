@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static char temp_dir[64];
@@ -74,4 +75,25 @@ size_t effort(size_t full)
 	const char *all = getenv("FULL");
 
 	return !sanitized() || (all && *all) ? full : full > 10 ? full / 10 : 1;
+}
+
+void support_find_supervisor(void)
+{
+	char path[4096], *slash;
+	const char *bin = getenv("BIN");
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 64);
+
+	path[n < 0 ? 0 : n] = '\0';
+	if (bin)
+		snprintf(path, sizeof path - 64, "%s/x", bin);
+	while ((slash = strrchr(path, '/'))) {
+		strcpy(slash, "/postrider-supervisor");
+		if (access(path, X_OK) == 0) {
+			setenv("POSTRIDER_SUPERVISOR", path, 1);
+			return;
+		}
+		*slash = '\0';
+	}
+	fprintf(stderr, "postrider-supervisor is not built\n");
+	exit(1);
 }

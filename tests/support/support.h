@@ -18,6 +18,10 @@ const char *support_temp_dir(void);
 /* "DIR/NAME" in a static ring of buffers. */
 const char *support_path(const char *dir, const char *name);
 
+/* POSTRIDER_SUPERVISOR in the environment becomes the supervisor of this build: that in $BIN, or one that
+ * lies somewhere above the test program. */
+void support_find_supervisor(void);
+
 /* The seed of a statistical test: the environment variable TEST_SEED if it is set, otherwise `usual`. The
  * claims of such a test have to hold for (nearly) every seed: run it with other ones before you trust it. */
 uint64_t support_seed(uint64_t usual);

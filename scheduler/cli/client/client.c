@@ -549,6 +549,10 @@ int client_ask(const struct client_params *at, const struct client_question *q, 
 			json_kv_int(w, "version", (long long)*q->version);
 		if (q->type)
 			json_kv_string(w, "type", q->type);
+		if (q->days)
+			json_kv_int(w, "days", (long long)q->days);
+		if (q->flag)
+			json_kv_bool(w, q->flag, true);
 		rc = client_call(c, out, &f);
 	}
 	if (!rc && q->expects && json_type(json_get(*out, q->expects)) == JSON_ABSENT) {

@@ -72,6 +72,8 @@ struct client_question {
 	const char *job;         /* NULL: none */
 	const uint64_t *version; /* NULL: none */
 	const char *type;        /* NULL: none */
+	uint64_t days;           /* 0: none */
+	const char *flag;        /* a member that is true; NULL: none */
 	const char *expects;     /* a member that the reply must have; NULL: none */
 };
 int client_ask(const struct client_params *at, const struct client_question *q, struct json **out);

@@ -53,10 +53,7 @@ int verb_drain(int argc, char **argv)
 		.option = option,
 		.json = true,
 	};
-	struct client *client = NULL;
 	struct json *reply = NULL;
-	struct json_writer *w;
-	struct client_fault f;
 	struct cli c;
 	int code;
 
@@ -64,18 +61,15 @@ int verb_drain(int argc, char **argv)
 		return code;
 	if (off && stop)
 		return cli_usage_error(&c, "--off and --stop: give one of them");
-	code = client_open(&at, &client, &f);
-	if (!code) {
-		w = client_begin(client, "drain");
-		if (off)
-			json_kv_bool(w, "off", true);
-		if (stop)
-			json_kv_bool(w, "stop", true);
-		code = client_call(client, &reply, &f);
-	}
+	code = client_ask(&at,
+			  &(struct client_question){ .op = "drain",
+						     .flag = off    ? "off"
+							     : stop ? "stop"
+								    : NULL },
+			  &reply);
 	if (code)
-		client_say(&f);
-	else if (c.json)
+		return code;
+	if (c.json)
 		code = job_print_reply(&c, reply);
 	else if (!c.quiet)
 		printf("%s; %.0f jobs run\n",
@@ -83,6 +77,5 @@ int verb_drain(int argc, char **argv)
 								     : "taking jobs",
 		       cli_json_number(reply, "running"));
 	json_free(reply);
-	client_close(client);
 	return code;
 }

@@ -45,29 +45,20 @@ int verb_token(int argc, char **argv)
 		.examples = "  postrider token\n"
 			    "  postrider token -q --days 1 >~/.postrider-token\n",
 	};
-	struct client *client = NULL;
 	struct json *reply = NULL;
 	struct strbuf out = { 0 };
-	struct client_fault f;
-	struct json_writer *w, text;
+	struct json_writer text;
 	struct cli c;
 	int code;
 
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
-	code = client_open(&at, &client, &f);
-	if (!code) {
-		w = client_begin(client, "token");
-		if (days)
-			json_kv_int(w, "days", (long long)days);
-		if (revoke)
-			json_kv_bool(w, "revoke", true);
-		code = client_call(client, &reply, &f);
-	}
-	if (code) {
-		client_close(client);
-		return client_say(&f);
-	}
+	code = client_ask(
+		&at,
+		&(struct client_question){ .op = "token", .days = days, .flag = revoke ? "revoke" : NULL },
+		&reply);
+	if (code)
+		return code;
 	if (c.json) {
 		json_begin(&text, &out, true);
 		cli_json_copy(&text, reply);
@@ -78,6 +69,5 @@ int verb_token(int argc, char **argv)
 	code = cli_finish(&c, &out);
 	strbuf_release(&out);
 	json_free(reply);
-	client_close(client);
 	return code;
 }

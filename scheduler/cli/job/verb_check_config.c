@@ -217,7 +217,7 @@ int verb_check_config(int argc, char **argv)
 
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
-	if (c.output && cli_check_output(c.output, &err))
+	if (cli_check_output(c.output, &err))
 		return cli_fail(&err);
 	config = open_config(&c, &code);
 	if (!config)

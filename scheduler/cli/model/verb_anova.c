@@ -461,11 +461,10 @@ int verb_anova(int argc, char **argv)
 			&c, "--plot - sends the picture to standard output; add -o FILE for the table");
 	if (o.residuals && !strcmp(o.residuals, "-"))
 		return cli_usage_error(&c, "--residuals - : name a file");
-	if (o.plot)
-		rc = cli_check_output(o.plot, &err);
-	if (!rc && o.residuals)
+	rc = cli_check_output(o.plot, &err);
+	if (!rc)
 		rc = cli_check_output(o.residuals, &err);
-	if (!rc && c.output)
+	if (!rc)
 		rc = cli_check_output(c.output, &err);
 	if (!rc)
 		rc = cli_input_open(&in, &c,

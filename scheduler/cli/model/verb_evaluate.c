@@ -478,8 +478,8 @@ int verb_evaluate(int argc, char **argv)
 		return code;
 	if (o.plot && !strcmp(o.plot, "-"))
 		return cli_usage_error(&c, "--plot - : name a file");
-	rc = c.output ? cli_check_output(c.output, &err) : 0;
-	if (!rc && o.plot)
+	rc = cli_check_output(c.output, &err);
+	if (!rc)
 		rc = cli_check_output(o.plot, &err);
 	if (!rc)
 		rc = cli_model_open(c.arg[0], &m, &err);

@@ -350,7 +350,7 @@ static int look_at_files(const struct cli *c)
 {
 	struct strbuf out = { 0 };
 	struct err err = { 0 };
-	int code = 0, rc = c->output ? cli_check_output(c->output, &err) : 0;
+	int code = 0, rc = cli_check_output(c->output, &err);
 
 	if (rc)
 		return cli_fail(&err);

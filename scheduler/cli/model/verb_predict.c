@@ -493,7 +493,7 @@ int verb_predict(int argc, char **argv)
 						      : "--slo");
 	if (o.job && o.slo_column)
 		return cli_usage_error(&c, "--slo-column needs a table; the limit of one job is --slo");
-	rc = c.output ? cli_check_output(c.output, &err) : 0;
+	rc = cli_check_output(c.output, &err);
 	if (!rc)
 		rc = cli_model_open(c.arg[0], &m, &err);
 	if (!rc)

@@ -466,7 +466,7 @@ int verb_train(int argc, char **argv)
 	if (code)
 		return code;
 	rc = o.dry_run ? 0 : cli_check_output(c.output, &err);
-	if (!rc && o.plot)
+	if (!rc)
 		rc = cli_check_output(o.plot, &err);
 	if (!rc && o.policy)
 		rc = policy_means(&o, &err);

@@ -222,7 +222,7 @@ static int run_campaign(struct verb *v, struct err *err)
 	struct model *model = NULL;
 	int rc = cli_check_output(k->table, err);
 
-	if (!rc && k->curves)
+	if (!rc)
 		rc = cli_check_output(k->curves, err);
 	if (!rc && v->o->model)
 		rc = cli_model_open(v->o->model, &model, err);

@@ -50,9 +50,8 @@ int verb_report(int argc, char **argv)
 	path = c.output ? mem_strdup(c.output) : default_output(c.arg[0]);
 	if (!path)
 		rc = err_nomem(&err, "a path");
-	if (!rc &&
-	    c.output) /* the folder of the default may be the one that is not there: report_make() says so */
-		rc = cli_check_output(path, &err);
+	if (!rc) /* without -o the folder may not be there at all: report_make() says so */
+		rc = cli_check_output(c.output, &err);
 	if (!rc)
 		rc = report_make(c.arg[0], &page, &err);
 	if (!rc)

@@ -336,7 +336,7 @@ int verb_trace(int argc, char **argv)
 		return cli_usage_error(&c, "-o %s: the name must end in .csv or .jsonl", c.output);
 	source.spec = history ? history : c.arg[0];
 	source.history = history != NULL;
-	rc = c.output ? cli_check_output(c.output, &err) : 0;
+	rc = cli_check_output(c.output, &err);
 	if (rc == 0)
 		rc = trace_open(&source, &t, &err);
 	for (size_t i = 0; rc == 0 && i < t->n_notices; i++)

@@ -568,7 +568,7 @@ static size_t own_sorted(const struct adapt *a, const struct track *t, uint32_t 
 	if (!t->mixed)
 		return n && t->user[0] == user ? n : 0;
 	*out = room;
-	for (size_t i = 0; i < n && n_own < ADAPT_MAX_RECENT; i++)
+	for (size_t i = 0; i < n; i++)
 		if (t->sorted_user[i] == user)
 			room[n_own++] = t->sorted[i];
 	return n_own;
@@ -592,7 +592,7 @@ static double quantile(const struct adapt *a, const struct track *t, uint32_t us
 		       double model_q)
 {
 	const struct level *v = level_find(a, t == &a->pool ? -1 : t->type, t->family, user);
-	double raise = v ? v->raise[percent_of(confidence)] : 0.0, room[ADAPT_MAX_RECENT];
+	double raise = v ? v->raise[percent_of(confidence)] : 0.0, room[ADAPT_MAX_WINDOW];
 	double limit = trusted(t, user) ? ADAPT_OTHERS * spread_known(a) : 0.0, weight, all;
 	size_t n = in_window(a, t);
 	const double *own;

@@ -45,7 +45,7 @@
 #include "common/err.h"
 
 #define ADAPT_MAX_TYPES 4096
-#define ADAPT_MAX_WINDOW 10000
+#define ADAPT_MAX_WINDOW 1000     /* a decision has room for the scores of one user in it */
 #define ADAPT_MAX_RECENT 1000
 #define ADAPT_OTHERS 0.1          /* spreads */
 #define ADAPT_SPREAD 0.2          /* of log times, where the model has none */

@@ -4,6 +4,7 @@
  * model has a learner: the configuration's, and that of each job type with its own model.
  *
  *   observe.c          what ended jobs teach: bounds, drift, which kinds of jobs are known
+ *   shown.c            what `stats` and a monitoring system show of it
  *   first.c            jobs of a type that has no model yet
  *   probe.c            where nearly all jobs are rejected, one is taken now and then to learn from it
  *   family_probe.c     a short separate run where a job's context was never measured

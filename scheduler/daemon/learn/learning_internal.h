@@ -1,4 +1,4 @@
-/* What observe.c and retrain.c share. */
+/* What the files of this folder share. */
 #ifndef SCHEDULER_DAEMON_LEARN_LEARNING_INTERNAL_H
 #define SCHEDULER_DAEMON_LEARN_LEARNING_INTERNAL_H
 
@@ -116,6 +116,9 @@ bool learner_train_busy(const struct learner *e);
 size_t learner_train_after(const struct learner *e); /* so many jobs; 0: not by itself */
 void learning_first_restore(struct learning *l); /* counts the jobs in memory */
 bool learning_is_observation(const struct job_record *row);
+/* How many of a stranger's kind ended, and of others of its type: what adapts does so by type. */
+void learner_kind_ended(const struct learner *l, int type, const char *stranger, size_t *out_alike,
+                        size_t *out_others);
 bool learning_probe_allowed(const struct learning *l, const struct job *job); /* by its type, or by all */
 void learning_probe_ended(struct learning *l, const struct job *job); /* it taught something */
 

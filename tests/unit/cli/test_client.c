@@ -4,33 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "scheduler/cli/client/client.h"
+#include "tests/support/support.h"
 #include "tests/support/test.h"
 #include "tests/unit/cli/fake_daemon.h"
 
-#define SAY(t)                                                                                               \
-	{                                                                                                    \
-		FAKE_SAY, t, 0                                                                               \
-	}
-#define SPELL(t)                                                                                             \
-	{                                                                                                    \
-		FAKE_SPELL, t, 0                                                                             \
-	}
-#define HEAR(t)                                                                                              \
-	{                                                                                                    \
-		FAKE_HEAR, t, 0                                                                              \
-	}
-#define STAY                                                                                                 \
-	{                                                                                                    \
-		FAKE_STAY, NULL, 0                                                                           \
-	}
-#define END                                                                                                  \
-	{                                                                                                    \
-		FAKE_END, NULL, 0                                                                            \
-	}
 #define STEPS(...) ((const struct fake_step[]){ __VA_ARGS__, END })
 
 static struct fake_daemon *daemon_now;

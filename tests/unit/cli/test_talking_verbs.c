@@ -7,25 +7,10 @@
 #include <unistd.h>
 
 #include "scheduler/cli/cli.h"
+#include "tests/support/support.h"
 #include "tests/support/test.h"
 #include "tests/unit/cli/fake_daemon.h"
 
-#define SAY(t)                                                                                               \
-	{                                                                                                    \
-		FAKE_SAY, t, 0                                                                               \
-	}
-#define HEAR(t)                                                                                              \
-	{                                                                                                    \
-		FAKE_HEAR, t, 0                                                                              \
-	}
-#define STAY                                                                                                 \
-	{                                                                                                    \
-		FAKE_STAY, NULL, 0                                                                           \
-	}
-#define END                                                                                                  \
-	{                                                                                                    \
-		FAKE_END, NULL, 0                                                                            \
-	}
 #define STEPS(...) ((const struct fake_step[]){ SAY(FAKE_GREETING), __VA_ARGS__, END })
 #define OK(id, rest) "{\"v\":1,\"id\":" #id ",\"ok\":true," rest "}\n"
 #define NO(id, code, text)                                                                                   \

@@ -5,44 +5,10 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "scheduler/config/job_type.h"
 #include "tests/support/test.h"
+#include "tests/unit/config/type_text.h"
 
 #define EPOCHS "\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":2,\"max\":100}}"
-
-static int read_text(const char *text, struct job_type *out, struct err *err)
-{
-	struct json *v = NULL;
-	int rc = json_parse("c.json", text, strlen(text), &v, err);
-
-	if (!rc)
-		rc = job_type_from_json("c.json: types.digits", "digits", v, out, err);
-	json_free(v);
-	return rc;
-}
-
-static struct job_type must(const char *text)
-{
-	struct job_type t = { 0 };
-	struct err err = { 0 };
-
-	if (read_text(text, &t, &err))
-		fail_msg("%s", err.text);
-	return t;
-}
-
-static void refuses(const char *text, const char *place, const char *say)
-{
-	struct job_type t = { 0 };
-	struct err err = { 0 };
-	char start[128];
-
-	if (read_text(text, &t, &err) != -ERR_FORMAT)
-		fail_msg("taken, or another code: %s: %s", text, err.text);
-	snprintf(start, sizeof start, "c.json: types.digits.%s: ", place);
-	if (strncmp(err.text, start, strlen(start)) || !strstr(err.text, say))
-		fail_msg("'%s' does not start with '%s' and say '%s'", err.text, start, say);
-}
 
 static void has(const struct job_type *t, double from, double to, size_t max, const char *expected)
 {
@@ -57,7 +23,7 @@ static void has(const struct job_type *t, double from, double to, size_t max, co
 
 TEST(test_counts_are_a_list_or_steps)
 {
-	struct job_type t = must("{" EPOCHS ",\"epochs_choices\":[20,5,10,40]}");
+	struct job_type t = type_must("{" EPOCHS ",\"epochs_choices\":[20,5,10,40]}");
 
 	assert_int_equal(t.n_epochs, 4);
 	has(&t, 1, 1000, 64, "5 10 20 40");
@@ -67,17 +33,17 @@ TEST(test_counts_are_a_list_or_steps)
 	has(&t, 1, 100, 2, "5 40");
 	has(&t, 1, 100, 3, "5 20 40");
 	job_type_release(&t);
-	t = must("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":23,\"step\":5}}");
+	t = type_must("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":23,\"step\":5}}");
 	has(&t, 1, 1000, 64, "5 10 15 20");
 	job_type_release(&t);
-	t = must("{" EPOCHS ",\"epochs_choices\":{\"min\":98,\"max\":100}}");
+	t = type_must("{" EPOCHS ",\"epochs_choices\":{\"min\":98,\"max\":100}}");
 	has(&t, 1, 1000, 64, "98 99 100");
 	job_type_release(&t);
 }
 
 TEST(test_without_a_list_any_count_will_do)
 {
-	struct job_type t = must("{" EPOCHS "}");
+	struct job_type t = type_must("{" EPOCHS "}");
 
 	has(&t, 3, 6, 64, "3 4 5 6");
 	has(&t, 4, 4, 64, "4");
@@ -93,32 +59,33 @@ TEST(test_without_a_list_any_count_will_do)
 
 TEST(test_mistakes_have_a_place)
 {
-	refuses("{\"epochs_choices\":[1]}", "epochs_choices", "epochs_param");
-	refuses("{\"early_stop\":true}", "early_stop", "epochs_param");
-	refuses("{" EPOCHS ",\"early_stop\":1}", "early_stop", "true or false");
-	refuses("{" EPOCHS ",\"epochs_choices\":[]}", "epochs_choices", "1 to 256");
-	refuses("{" EPOCHS ",\"epochs_choices\":3}", "epochs_choices", "list");
-	refuses("{" EPOCHS ",\"epochs_choices\":[5,0]}", "epochs_choices[1]", "whole number");
-	refuses("{" EPOCHS ",\"epochs_choices\":[5,2.5]}", "epochs_choices[1]", "whole number");
-	refuses("{" EPOCHS ",\"epochs_choices\":[5,\"6\"]}", "epochs_choices[1]", "whole number");
-	refuses("{" EPOCHS ",\"epochs_choices\":[5,101]}", "epochs_choices",
-		"101 is not within the bounds of the parameter epochs");
-	refuses("{" EPOCHS ",\"epochs_choices\":[5,5]}", "epochs_choices", "5 appears twice");
-	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5}}", "epochs_choices.max", "needed");
-	refuses("{" EPOCHS ",\"epochs_choices\":{\"max\":5}}", "epochs_choices.min", "needed");
-	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":4}}", "epochs_choices.max", "below min");
-	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":101}}", "epochs_choices",
-		"101 is not within");
-	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":1,\"max\":1000000}}", "epochs_choices.step",
-		"at most 256");
-	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":9,\"step\":0}}", "epochs_choices.step",
-		"from 1");
+	type_refused("{\"epochs_choices\":[1]}", ".epochs_choices", "epochs_param");
+	type_refused("{\"early_stop\":true}", ".early_stop", "epochs_param");
+	type_refused("{" EPOCHS ",\"early_stop\":1}", ".early_stop", "true or false");
+	type_refused("{" EPOCHS ",\"epochs_choices\":[]}", ".epochs_choices", "1 to 256");
+	type_refused("{" EPOCHS ",\"epochs_choices\":3}", ".epochs_choices", "list");
+	type_refused("{" EPOCHS ",\"epochs_choices\":[5,0]}", ".epochs_choices[1]", "whole number");
+	type_refused("{" EPOCHS ",\"epochs_choices\":[5,2.5]}", ".epochs_choices[1]", "whole number");
+	type_refused("{" EPOCHS ",\"epochs_choices\":[5,\"6\"]}", ".epochs_choices[1]", "whole number");
+	type_refused("{" EPOCHS ",\"epochs_choices\":[5,101]}", ".epochs_choices",
+		     "101 is not within the bounds of the parameter epochs");
+	type_refused("{" EPOCHS ",\"epochs_choices\":[5,5]}", ".epochs_choices", "5 appears twice");
+	type_refused("{" EPOCHS ",\"epochs_choices\":{\"min\":5}}", ".epochs_choices.max", "needed");
+	type_refused("{" EPOCHS ",\"epochs_choices\":{\"max\":5}}", ".epochs_choices.min", "needed");
+	type_refused("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":4}}", ".epochs_choices.max",
+		     "below min");
+	type_refused("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":101}}", ".epochs_choices",
+		     "101 is not within");
+	type_refused("{" EPOCHS ",\"epochs_choices\":{\"min\":1,\"max\":1000000}}", ".epochs_choices.step",
+		     "at most 256");
+	type_refused("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":9,\"step\":0}}",
+		     ".epochs_choices.step", "from 1");
 }
 
 TEST(test_epochs_are_written_as_they_are_read)
 {
-	struct job_type t =
-		must("{" EPOCHS ",\"early_stop\":true,\"epochs_choices\":{\"min\":5,\"max\":15,\"step\":5}}");
+	struct job_type t = type_must(
+		"{" EPOCHS ",\"early_stop\":true,\"epochs_choices\":{\"min\":5,\"max\":15,\"step\":5}}");
 	struct strbuf out = { 0 };
 	struct json_writer w;
 	struct job_type back;
@@ -127,7 +94,7 @@ TEST(test_epochs_are_written_as_they_are_read)
 	json_begin(&w, &out, false);
 	job_type_to_json(&t, &w);
 	assert_non_null(strstr(out.text, "\"epochs_choices\":[5,10,15],\"early_stop\":true"));
-	back = must(out.text);
+	back = type_must(out.text);
 	assert_true(back.early_stop && back.n_epochs == 3 && back.epochs[2] == 15.0);
 	job_type_release(&back);
 	job_type_release(&t);
@@ -160,7 +127,7 @@ static void params_refused(const struct job_type *t, const char *text, const cha
 
 TEST(test_a_job_may_leave_its_epochs_open)
 {
-	struct job_type t = must("{" EPOCHS ",\"argv\":[\"t\",\"{batch}\",\"--epochs\",\"{epochs}\"]}");
+	struct job_type t = type_must("{" EPOCHS ",\"argv\":[\"t\",\"{batch}\",\"--epochs\",\"{epochs}\"]}");
 	struct job_argv_values v = { .batch = 64, .lr = NAN, .epochs = 12 };
 	struct job_params p = { 0 };
 	struct strbuf out = { 0 };
@@ -199,8 +166,8 @@ TEST(test_a_job_may_leave_its_epochs_open)
 
 TEST(test_a_range_must_make_sense)
 {
-	struct job_type t = must("{\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":2,\"max\":100},"
-				 "\"layers\":{\"kind\":\"integer\"}},\"epochs_choices\":[10,20]}");
+	struct job_type t = type_must("{\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":2,\"max\":100},"
+				      "\"layers\":{\"kind\":\"integer\"}},\"epochs_choices\":[10,20]}");
 
 	params_refused(&t, "{\"epochs\":\"20..3\"}", "is not a range");
 	params_refused(&t, "{\"epochs\":\"0..3\"}", "is not a range");
@@ -219,7 +186,7 @@ TEST(test_a_range_must_make_sense)
 
 TEST(test_running_out_of_memory_is_told)
 {
-	struct job_type t = must("{" EPOCHS "}");
+	struct job_type t = type_must("{" EPOCHS "}");
 	bool failed = true;
 
 	for (unsigned long k = 1; failed; k++) {

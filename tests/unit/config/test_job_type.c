@@ -7,49 +7,9 @@
 
 #include "common/mem.h"
 #include "common/io.h"
-#include "scheduler/config/job_type.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
-
-#define WHERE "c.json: types.digits"
-
-static int read_text(const char *text, struct job_type *out, struct err *err)
-{
-	struct json *v = NULL;
-	int rc = json_parse("c.json", text, strlen(text), &v, err);
-
-	if (!rc)
-		rc = job_type_from_json(WHERE, "digits", v, out, err);
-	json_free(v);
-	return rc;
-}
-
-static struct job_type must(const char *text)
-{
-	struct job_type t = { 0 };
-	struct err err = { 0 };
-
-	if (read_text(text, &t, &err))
-		fail_msg("%s", err.text);
-	return t;
-}
-
-/* The text, with the place it names after the type, and what it says. */
-static void refuses(const char *text, const char *place, const char *say)
-{
-	struct job_type t = { .name = (char[]){ "untouched" } };
-	struct err err = { 0 };
-	char expected[256];
-
-	if (read_text(text, &t, &err) != -ERR_FORMAT)
-		fail_msg("taken, or another code: %s: %s", text, err.text);
-	assert_string_equal(t.name, "untouched");
-	snprintf(expected, sizeof expected, WHERE "%s: ", place);
-	if (strncmp(err.text, expected, strlen(expected)))
-		fail_msg("'%s' does not start with '%s'", err.text, expected);
-	if (!strstr(err.text, say))
-		fail_msg("'%s' does not say '%s'", err.text, say);
-}
+#include "tests/unit/config/type_text.h"
 
 /* To be freed. */
 static char *written(const struct job_type *t)
@@ -79,7 +39,7 @@ static const char everything[] =
 
 TEST(test_every_key_reaches_its_place)
 {
-	struct job_type t = must(everything);
+	struct job_type t = type_must(everything);
 
 	assert_string_equal(t.name, "digits");
 	assert_string_equal(t.about, "digits");
@@ -117,7 +77,7 @@ TEST(test_every_key_reaches_its_place)
 
 TEST(test_an_empty_type_has_defaults)
 {
-	struct job_type t = must("{}");
+	struct job_type t = type_must("{}");
 
 	assert_int_equal(t.n_argv, 0);
 	assert_int_equal(t.n_params, 0);
@@ -141,10 +101,10 @@ TEST(test_what_is_written_reads_back_the_same)
 	static const char *const text[] = { everything, "{}", "{\"params\":{\"n\":{\"kind\":\"number\"}}}" };
 
 	for (size_t i = 0; i < 3; i++) {
-		struct job_type t = must(text[i]), u;
+		struct job_type t = type_must(text[i]), u;
 		char *a = written(&t), *b;
 
-		u = must(a);
+		u = type_must(a);
 		b = written(&u);
 		assert_string_equal(a, b);
 		free(a);
@@ -157,8 +117,8 @@ TEST(test_what_is_written_reads_back_the_same)
 TEST(test_null_is_the_default)
 {
 	struct job_type t =
-		must("{\"about\":null,\"argv\":null,\"params\":null,\"cpus\":null,\"batches\":null,"
-		     "\"lr\":{\"rule\":null,\"base\":null},\"memory_mb\":null,\"env\":null}");
+		type_must("{\"about\":null,\"argv\":null,\"params\":null,\"cpus\":null,\"batches\":null,"
+			  "\"lr\":{\"rule\":null,\"base\":null},\"memory_mb\":null,\"env\":null}");
 
 	assert_int_equal(t.n_argv, 0);
 	assert_true(isnan(t.memory_mb));
@@ -167,25 +127,25 @@ TEST(test_null_is_the_default)
 
 TEST(test_a_lone_end_of_the_cpus_gives_the_others)
 {
-	struct job_type t = must("{\"cpus\":{\"max\":8}}");
+	struct job_type t = type_must("{\"cpus\":{\"max\":8}}");
 
 	assert_true(t.cpus_min == 1 && t.cpus_max == 8 && t.cpus_default == 1);
 	job_type_release(&t);
-	t = must("{\"cpus\":{\"min\":3}}");
+	t = type_must("{\"cpus\":{\"min\":3}}");
 	assert_true(t.cpus_min == 3 && t.cpus_max == 3 && t.cpus_default == 3);
 	job_type_release(&t);
-	t = must("{\"cpus\":{\"default\":5}}");
+	t = type_must("{\"cpus\":{\"default\":5}}");
 	assert_true(t.cpus_min == 1 && t.cpus_max == 5 && t.cpus_default == 5);
 	job_type_release(&t);
 }
 
 TEST(test_a_parameter_called_epochs_is_the_number_of_epochs)
 {
-	struct job_type t = must("{\"params\":{\"epochs\":{\"kind\":\"integer\"}}}");
+	struct job_type t = type_must("{\"params\":{\"epochs\":{\"kind\":\"integer\"}}}");
 
 	assert_string_equal(t.epochs_param, "epochs");
 	job_type_release(&t);
-	t = must("{\"params\":{\"epochs\":{\"kind\":\"word\"}}}");
+	t = type_must("{\"params\":{\"epochs\":{\"kind\":\"word\"}}}");
 	assert_null(t.epochs_param);
 	job_type_release(&t);
 }
@@ -207,7 +167,8 @@ TEST(test_the_learning_rate_follows_its_rule)
 
 TEST(test_relative_paths_start_from_here)
 {
-	struct job_type t = must("{\"argv\":[\"build/train\",\"{batch}\",\"data/x\"],\"work_dir\":\".\"}");
+	struct job_type t =
+		type_must("{\"argv\":[\"build/train\",\"{batch}\",\"data/x\"],\"work_dir\":\".\"}");
 	char here[4096], expected[4200];
 
 	assert_non_null(getcwd(here, sizeof here));
@@ -216,92 +177,97 @@ TEST(test_relative_paths_start_from_here)
 	assert_string_equal(t.argv[2], "data/x"); /* the job's own business */
 	assert_string_equal(t.work_dir, here);
 	job_type_release(&t);
-	t = must("{\"argv\":[\"train\",\"{batch}\"]}");
+	t = type_must("{\"argv\":[\"train\",\"{batch}\"]}");
 	assert_string_equal(t.argv[0], "train"); /* from the PATH */
 	job_type_release(&t);
 }
 
 TEST(test_unknown_keys_name_the_nearest)
 {
-	refuses("{\"batchs\":[1]}", "", "did you mean 'batches'?");
-	refuses("{\"cpus\":{\"mim\":1}}", ".cpus", "did you mean 'min'?");
-	refuses("{\"lr\":{\"rul\":\"none\"}}", ".lr", "did you mean 'rule'?");
-	refuses("{\"limits\":{\"open_file\":1}}", ".limits", "did you mean 'open_files'?");
-	refuses("{\"result\":{\"acuracy\":\"x\"}}", ".result", "did you mean 'accuracy'?");
-	refuses("{\"params\":{\"epochs\":{\"kind\":\"integer\",\"mni\":1}}}", ".params.epochs", "'min'");
+	type_refused("{\"batchs\":[1]}", "", "did you mean 'batches'?");
+	type_refused("{\"cpus\":{\"mim\":1}}", ".cpus", "did you mean 'min'?");
+	type_refused("{\"lr\":{\"rul\":\"none\"}}", ".lr", "did you mean 'rule'?");
+	type_refused("{\"limits\":{\"open_file\":1}}", ".limits", "did you mean 'open_files'?");
+	type_refused("{\"result\":{\"acuracy\":\"x\"}}", ".result", "did you mean 'accuracy'?");
+	type_refused("{\"params\":{\"epochs\":{\"kind\":\"integer\",\"mni\":1}}}", ".params.epochs", "'min'");
 }
 
 TEST(test_ranges_are_checked_on_both_sides)
 {
-	struct job_type t = must("{\"cpus\":{\"max\":4096},\"limits\":{\"nice\":19},\"batches\":[1,1e9]}");
+	struct job_type t =
+		type_must("{\"cpus\":{\"max\":4096},\"limits\":{\"nice\":19},\"batches\":[1,1e9]}");
 
 	job_type_release(&t);
-	refuses("{\"cpus\":{\"max\":4097}}", ".cpus.max", "from 1 to 4096");
-	refuses("{\"cpus\":{\"min\":0}}", ".cpus.min", "from 1 to 4096");
-	refuses("{\"cpus\":{\"min\":1.5}}", ".cpus.min", "whole number");
-	refuses("{\"cpus\":{\"min\":4,\"max\":2}}", ".cpus.max", "below min");
-	refuses("{\"cpus\":{\"max\":2,\"default\":3}}", ".cpus.default", "not from min to max");
-	refuses("{\"cpus\":2}", ".cpus", "object");
-	refuses("{\"batches\":[]}", ".batches", "1 to 64");
-	refuses("{\"batches\":[64,64]}", ".batches", "twice");
-	refuses("{\"batches\":[0]}", ".batches[0]", "whole number");
-	refuses("{\"batches\":[64,\"128\"]}", ".batches[1]", "whole number");
-	refuses("{\"batches\":[1000000001]}", ".batches[0]", "whole number");
-	refuses("{\"batches\":64}", ".batches", "list");
-	refuses("{\"lr\":{\"rule\":\"cubic\"}}", ".lr.rule", "none, linear, sqrt");
-	refuses("{\"lr\":{\"rule\":\"linear\",\"base_batch\":64}}", ".lr.base", "is needed");
-	refuses("{\"lr\":{\"rule\":\"sqrt\",\"base\":1}}", ".lr.base_batch", "is needed");
-	refuses("{\"lr\":{\"base\":0}}", ".lr.base", "from 1e-12");
-	refuses("{\"limits\":{\"nice\":20}}", ".limits.nice", "from -20 to 19");
-	refuses("{\"limits\":{\"nice\":0.5}}", ".limits.nice", "whole");
-	refuses("{\"memory_mb\":-1}", ".memory_mb", "from 0 to");
-	refuses("{\"max_time_s\":\"soon\"}", ".max_time_s", "soon");
-	refuses("{\"about\":\"a\\nb\"}", ".about", "control character");
-	refuses("{\"about\":\"\"}", ".about", "1 to 512");
-	refuses("[]", "", "object");
+	type_refused("{\"cpus\":{\"max\":4097}}", ".cpus.max", "from 1 to 4096");
+	type_refused("{\"cpus\":{\"min\":0}}", ".cpus.min", "from 1 to 4096");
+	type_refused("{\"cpus\":{\"min\":1.5}}", ".cpus.min", "whole number");
+	type_refused("{\"cpus\":{\"min\":4,\"max\":2}}", ".cpus.max", "below min");
+	type_refused("{\"cpus\":{\"max\":2,\"default\":3}}", ".cpus.default", "not from min to max");
+	type_refused("{\"cpus\":2}", ".cpus", "object");
+	type_refused("{\"batches\":[]}", ".batches", "1 to 64");
+	type_refused("{\"batches\":[64,64]}", ".batches", "twice");
+	type_refused("{\"batches\":[0]}", ".batches[0]", "whole number");
+	type_refused("{\"batches\":[64,\"128\"]}", ".batches[1]", "whole number");
+	type_refused("{\"batches\":[1000000001]}", ".batches[0]", "whole number");
+	type_refused("{\"batches\":64}", ".batches", "list");
+	type_refused("{\"lr\":{\"rule\":\"cubic\"}}", ".lr.rule", "none, linear, sqrt");
+	type_refused("{\"lr\":{\"rule\":\"linear\",\"base_batch\":64}}", ".lr.base", "is needed");
+	type_refused("{\"lr\":{\"rule\":\"sqrt\",\"base\":1}}", ".lr.base_batch", "is needed");
+	type_refused("{\"lr\":{\"base\":0}}", ".lr.base", "from 1e-12");
+	type_refused("{\"limits\":{\"nice\":20}}", ".limits.nice", "from -20 to 19");
+	type_refused("{\"limits\":{\"nice\":0.5}}", ".limits.nice", "whole");
+	type_refused("{\"memory_mb\":-1}", ".memory_mb", "from 0 to");
+	type_refused("{\"max_time_s\":\"soon\"}", ".max_time_s", "soon");
+	type_refused("{\"about\":\"a\\nb\"}", ".about", "control character");
+	type_refused("{\"about\":\"\"}", ".about", "1 to 512");
+	type_refused("[]", "", "object");
 }
 
 TEST(test_parameters_are_checked)
 {
-	refuses("{\"params\":{\"x\":{}}}", ".params.x.kind", "is needed");
-	refuses("{\"params\":{\"x\":null}}", ".params.x", "object");
-	refuses("{\"params\":{\"x\":{\"kind\":\"float\"}}}", ".params.x.kind", "integer, number, word");
-	refuses("{\"params\":{\"1x\":{\"kind\":\"word\"}}}", ".params.1x", "name of a parameter");
-	refuses("{\"params\":{\"a b\":{\"kind\":\"word\"}}}", ".params.a b", "name of a parameter");
-	refuses("{\"params\":{\"\":{\"kind\":\"word\"}}}", ".params.", "name of a parameter");
-	refuses("{\"params\":{\"batch\":{\"kind\":\"integer\"}}}", ".params.batch", "filled in by Postrider");
-	refuses("{\"params\":{\"njobs\":{\"kind\":\"integer\"}}}", ".params.njobs", "filled in by Postrider");
-	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"min\":2,\"max\":1}}}", ".params.x.min",
-		"above max");
-	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"min\":0.5}}}", ".params.x.min", "whole");
-	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"values\":[\"a\"]}}}", ".params.x.values",
-		"words");
-	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"max\":1}}}", ".params.x.max", "numbers");
-	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[]}}}", ".params.x.values", "1 to 1024");
-	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a\",\"a\"]}}}", ".params.x.values[1]",
-		"twice");
-	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"-a\"]}}}", ".params.x.values[0]",
-		"not a word");
-	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a/b\"]}}}", ".params.x.values[0]",
-		"not a word");
-	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"max\":9,\"default\":10}}}", ".params.x.default",
-		"range");
-	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"default\":\"ten\"}}}", ".params.x.default",
-		"whole number");
-	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a\"],\"default\":\"b\"}}}",
-		".params.x.default", "not among");
-	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"required\":true,\"default\":1}}}",
-		".params.x.default", "required");
-	refuses("{\"epochs_param\":\"x\"}", ".epochs_param", "no parameter 'x'");
-	refuses("{\"params\":{\"x\":{\"kind\":\"word\"}},\"epochs_param\":\"x\"}", ".epochs_param", "a word");
+	type_refused("{\"params\":{\"x\":{}}}", ".params.x.kind", "is needed");
+	type_refused("{\"params\":{\"x\":null}}", ".params.x", "object");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"float\"}}}", ".params.x.kind", "integer, number, word");
+	type_refused("{\"params\":{\"1x\":{\"kind\":\"word\"}}}", ".params.1x", "name of a parameter");
+	type_refused("{\"params\":{\"a b\":{\"kind\":\"word\"}}}", ".params.a b", "name of a parameter");
+	type_refused("{\"params\":{\"\":{\"kind\":\"word\"}}}", ".params.", "name of a parameter");
+	type_refused("{\"params\":{\"batch\":{\"kind\":\"integer\"}}}", ".params.batch",
+		     "filled in by Postrider");
+	type_refused("{\"params\":{\"njobs\":{\"kind\":\"integer\"}}}", ".params.njobs",
+		     "filled in by Postrider");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"integer\",\"min\":2,\"max\":1}}}", ".params.x.min",
+		     "above max");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"integer\",\"min\":0.5}}}", ".params.x.min", "whole");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"integer\",\"values\":[\"a\"]}}}", ".params.x.values",
+		     "words");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"word\",\"max\":1}}}", ".params.x.max", "numbers");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[]}}}", ".params.x.values",
+		     "1 to 1024");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a\",\"a\"]}}}",
+		     ".params.x.values[1]", "twice");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"-a\"]}}}", ".params.x.values[0]",
+		     "not a word");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a/b\"]}}}", ".params.x.values[0]",
+		     "not a word");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"integer\",\"max\":9,\"default\":10}}}",
+		     ".params.x.default", "range");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"integer\",\"default\":\"ten\"}}}", ".params.x.default",
+		     "whole number");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a\"],\"default\":\"b\"}}}",
+		     ".params.x.default", "not among");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"integer\",\"required\":true,\"default\":1}}}",
+		     ".params.x.default", "required");
+	type_refused("{\"epochs_param\":\"x\"}", ".epochs_param", "no parameter 'x'");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"word\"}},\"epochs_param\":\"x\"}", ".epochs_param",
+		     "a word");
 }
 
 TEST(test_the_environment_is_checked)
 {
-	refuses("{\"env\":{\"A=B\":\"1\"}}", ".env.A=B", "name of a variable");
-	refuses("{\"env\":{\"1A\":\"1\"}}", ".env.1A", "name of a variable");
-	refuses("{\"env\":{\"A\":1}}", ".env.A", "string");
-	refuses("{\"env\":{\"POSTRIDER_JOB\":\"1\"}}", ".env.POSTRIDER_JOB", "set by Postrider");
+	type_refused("{\"env\":{\"A=B\":\"1\"}}", ".env.A=B", "name of a variable");
+	type_refused("{\"env\":{\"1A\":\"1\"}}", ".env.1A", "name of a variable");
+	type_refused("{\"env\":{\"A\":1}}", ".env.A", "string");
+	type_refused("{\"env\":{\"POSTRIDER_JOB\":\"1\"}}", ".env.POSTRIDER_JOB", "set by Postrider");
 }
 
 TEST(test_names_of_types_are_checked)
@@ -335,10 +301,10 @@ TEST(test_counts_are_limited)
 			strbuf_printf(&text, "%s\"p%d\":{\"kind\":\"word\"}", i ? "," : "", i);
 		strbuf_puts(&text, "}}");
 		if (n == JOB_TYPE_MAX_PARAMS) {
-			t = must(text.text);
+			t = type_must(text.text);
 			job_type_release(&t);
 		} else {
-			refuses(text.text, ".params", "at most 32");
+			type_refused(text.text, ".params", "at most 32");
 		}
 	}
 	for (int n = JOB_TYPE_MAX_ARGS; n <= JOB_TYPE_MAX_ARGS + 1; n++) {
@@ -348,10 +314,10 @@ TEST(test_counts_are_limited)
 			strbuf_puts(&text, ",\"{batch}\"");
 		strbuf_puts(&text, "]}");
 		if (n == JOB_TYPE_MAX_ARGS) {
-			t = must(text.text);
+			t = type_must(text.text);
 			job_type_release(&t);
 		} else {
-			refuses(text.text, ".argv", "at most 256");
+			type_refused(text.text, ".argv", "at most 256");
 		}
 	}
 	strbuf_release(&text);
@@ -369,7 +335,7 @@ TEST(test_running_out_of_memory_is_told)
 
 		assert_int_equal(json_parse("c", everything, strlen(everything), &v, NULL), 0);
 		mem_fail_at(k, false);
-		rc = job_type_from_json(WHERE, "digits", v, &t, &err);
+		rc = job_type_from_json(TYPE_WHERE, "digits", v, &t, &err);
 		failed = mem_failed();
 		mem_fail_at(0, false);
 		assert_int_equal(rc, failed ? -ERR_NOMEM : 0);

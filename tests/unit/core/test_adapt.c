@@ -435,6 +435,21 @@ TEST(test_a_type_of_few_scores_follows_the_others)
 	adapt_free(a);
 }
 
+/* The same of a family among those of its type. */
+TEST(test_a_family_of_few_scores_follows_its_type)
+{
+	const struct adapt_who new = { .type = 0, .family = 9 };
+	struct adapt *a = new_adapt(ALL);
+
+	for (int i = 0; i < 400; i++)
+		assert_true(adapt_observe(a, (struct adapt_who){ .type = 0, .family = 1 + (uint64_t)i % 5 },
+					  0.9, 10.0, NAN, 12.0 * exp(i % 2 ? 0.05 : -0.05)));
+	assert_true(fabs(adapt_bias(a, BY(0)) - 1.2) < 0.02);
+	assert_true(adapt_observe(a, new, 0.9, 10.0, NAN, 10.0 * adapt_bias(a, BY(0))));
+	assert_true(adapt_bias(a, new) == adapt_bias(a, BY(0)));
+	adapt_free(a);
+}
+
 /* Scores 0.01, 0.02, ... 1.99: the 90 % point of 199 is the one of rank ceil(0.9 * 200) = 180. */
 TEST(test_a_quantile_has_its_rank_among_the_scores)
 {
@@ -447,6 +462,54 @@ TEST(test_a_quantile_has_its_rank_among_the_scores)
 		assert_true(adapt_observe(a, BY(0), 0.9, 1.0, NAN, exp(0.01 * (1 + i * 50 % 199))));
 	assert_true(adapt_quantile(a, BY(0), 0.9, 7.0, &q, &source));
 	assert_true(fabs(q - 1.80) < 1e-12);
+	adapt_free(a);
+}
+
+/* Two families of one type, of which one is ten times as uncertain: each has the score of rank 180 of its
+ * own, and a family of the same number in another type has nothing of it. */
+TEST(test_a_family_has_the_quantile_of_its_own_scores)
+{
+	const struct adapt_who wide = { .type = 0, .family = 7 }, narrow = { .type = 0, .family = 8 };
+	const struct adapt_who other_type = { .type = 1, .family = 7 };
+	struct adapt *a = NULL;
+	enum adapt_source source;
+	double q;
+
+	assert_int_equal(adapt_new(&(struct adapt_params){ .step = -1.0, .no_bias = true }, &a, NULL), 0);
+	for (int i = 0; i < 199; i++) {
+		double score = 0.01 * (1 + i * 50 % 199);
+
+		assert_true(adapt_observe(a, wide, 0.9, 1.0, NAN, exp(score)));
+		assert_true(adapt_observe(a, narrow, 0.9, 1.0, NAN, exp(0.1 * score)));
+	}
+	assert_true(adapt_quantile(a, wide, 0.9, 7.0, &q, &source) && source == ADAPT_TYPE);
+	assert_true(fabs(q - 1.80) < 1e-12);
+	assert_true(adapt_quantile(a, narrow, 0.9, 7.0, &q, &source) && source == ADAPT_TYPE);
+	assert_true(fabs(q - 0.18) < 1e-12);
+	assert_true(adapt_quantile(a, other_type, 0.9, 7.0, &q, &source) && source == ADAPT_POOLED);
+	adapt_free(a);
+}
+
+/* Ten promises to a family are broken, and ten to another are kept: the bounds of the first become wider than
+ * its scores say, those of the other narrower, though both have the same scores and one user. */
+TEST(test_a_family_has_the_level_of_its_own_promises)
+{
+	const struct adapt_who broken = { .type = 0, .family = 7 }, kept = { .type = 0, .family = 8 };
+	struct adapt *a = NULL;
+	enum adapt_source source;
+	double q[2];
+
+	assert_int_equal(adapt_new(&(struct adapt_params){ .no_bias = true }, &a, NULL), 0);
+	for (int i = 0; i < 199; i++) {
+		double score = 0.01 * (1 + i * 50 % 199), upper_s = i < 10 ? 1.0 : NAN;
+
+		assert_true(adapt_observe(a, broken, 0.9, 1.0, upper_s, exp(score)));
+		assert_true(adapt_observe(a, kept, 0.9, 1.0, 10.0 * upper_s, exp(score)));
+	}
+	assert_true(adapt_quantile(a, broken, 0.9, 7.0, &q[0], &source));
+	assert_true(adapt_quantile(a, kept, 0.9, 7.0, &q[1], &source));
+	assert_true(fabs(q[0] - 1.89) < 1e-12); /* 0.9 + 10 x 0.005 x 0.9 of 200: the 189th */
+	assert_true(fabs(q[1] - 1.79) < 1e-12); /* 0.9 - 10 x 0.005 x 0.1 of 200: the 179th */
 	adapt_free(a);
 }
 
@@ -525,6 +588,24 @@ TEST(test_the_type_unused_for_longest_makes_room)
 	adapt_free(a);
 }
 
+/* A hundred promises were broken before there was no more room for its scores. */
+TEST(test_a_type_that_was_forgotten_comes_back_without_its_level)
+{
+	struct adapt *a = NULL;
+	enum adapt_source source;
+	double q;
+
+	assert_int_equal(adapt_new(&(struct adapt_params){ .max_types = 1, .no_bias = true }, &a, NULL), 0);
+	for (int i = 0; i < 100; i++)
+		assert_true(adapt_observe(a, BY(1), 0.9, 1.0, 1.0, 2.0));
+	assert_true(adapt_observe(a, BY(2), 0.9, 1.0, NAN, 2.0));
+	for (int i = 0; i < 199; i++)
+		assert_true(adapt_observe(a, BY(1), 0.9, 1.0, NAN, exp(0.01 * (1 + i * 50 % 199))));
+	assert_true(adapt_quantile(a, BY(1), 0.9, 7.0, &q, &source) && source == ADAPT_TYPE);
+	assert_true(fabs(q - 1.80) < 1e-12); /* of rank 180, as without any promise */
+	adapt_free(a);
+}
+
 TEST(test_the_same_observations_give_the_same_state)
 {
 	struct adapt *a = new_adapt(ALL), *b = new_adapt(ALL);
@@ -574,11 +655,34 @@ TEST(test_nonsense_is_left_out_and_nothing_is_ever_not_finite)
 	adapt_free(NULL);
 }
 
+/* All but one of the scores are one user's: his 90 % point is that of rank 900 among his 999. */
+TEST(test_the_widest_window_has_room_for_one_user_among_others)
+{
+	const struct adapt_who me = { .type = 0, .user = 1 }, other = { .type = 0, .user = 2 };
+	struct adapt *a = NULL;
+	enum adapt_source source;
+	double q;
+
+	assert_int_equal(ADAPT_MAX_WINDOW, 1000);
+	assert_int_equal(
+		adapt_new(&(struct adapt_params){ .window = ADAPT_MAX_WINDOW, .step = -1.0, .no_bias = true },
+			  &a, NULL),
+		0);
+	assert_true(adapt_observe(a, other, 0.9, 1.0, NAN, 1.0));
+	for (int i = 0; i < 999; i++) /* in any order: 500 and 999 have no common divisor */
+		assert_true(adapt_observe(a, me, 0.9, 1.0, NAN, exp(0.001 * (1 + i * 500 % 999))));
+	assert_true(adapt_quantile(a, me, 0.9, 7.0, &q, &source) && source == ADAPT_TYPE);
+	assert_true(fabs(q - 0.900) < 1e-12);
+	adapt_free(a);
+}
+
 TEST(test_bad_settings_and_missing_memory_are_said)
 {
 	const struct adapt_params bad[] = {
-		{ .window = 19 },          { .window = SIZE_MAX }, { .recent = 4 }, { .recent = SIZE_MAX },
-		{ .max_types = SIZE_MAX }, { .step = NAN },        { .step = 0.6 },
+		{ .window = 19 },          { .window = SIZE_MAX },
+		{ .recent = 4 },           { .recent = SIZE_MAX },
+		{ .max_types = SIZE_MAX }, { .step = NAN },
+		{ .step = 0.6 },           { .window = ADAPT_MAX_WINDOW + 1 },
 	};
 	struct adapt *a = NULL;
 	struct err err = { 0 };

@@ -448,3 +448,37 @@ TEST(test_approximate_times_are_corrected_like_the_others)
 	strike(&t);
 	adapt_free(a);
 }
+
+/* A price that no candidate is worth. */
+TEST(test_a_price_turns_a_job_away_only_where_it_could_wait_for_something)
+{
+	static const struct {
+		bool starting, by_chance, beside, queued, objective, taken;
+	} c[] = {
+		{ .objective = true, .taken = true }, /* it arrives at an idle machine */
+		{ .beside = true, .objective = true },
+		{ .queued = true, .objective = true },
+		{ .beside = true, .taken = true }, /* without an objective nobody is turned away */
+		{ .starting = true, .beside = true, .objective = true, .taken = true }, /* it was promised */
+		{ .starting = true, .by_chance = true, .beside = true, .objective = true },
+		{ .starting = true, .by_chance = true, .objective = true, .taken = true },
+	};
+
+	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+		struct stage t;
+
+		build(&t, 4);
+		t.scene.price = 10.0;
+		t.scene.value = 1.0;
+		t.scene.starting = c[i].starting;
+		t.scene.by_chance = c[i].by_chance;
+		if (c[i].beside)
+			run(&t, 10, 1);
+		queue_behind(&t, c[i].queued, 10);
+		ask(&t, &b64, 1, c[i].objective ? 1000 : NAN);
+		assert_true(t.d.candidate[0].cost > 100.0);
+		if ((t.d.chosen >= 0) != c[i].taken)
+			fail_msg("case %zu", i);
+		strike(&t);
+	}
+}

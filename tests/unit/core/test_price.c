@@ -67,12 +67,18 @@ TEST(test_an_arrival_counts_from_the_next_moment_on)
 
 TEST(test_a_harm_that_is_no_number_counts_as_none)
 {
-	struct price p = { 0 };
+	static const double odd[] = { NAN, INFINITY, -1.0 };
 
-	price_see(&p, 0, NAN);
-	price_see(&p, S, INFINITY);
-	price_see(&p, 2 * S, -1.0);
-	assert_true(price_at(&p, 3 * S) == 0.0);
+	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+		struct price p = { 0 }, none = { 0 };
+
+		price_see(&p, 0, odd[i]);
+		assert_true(price_at(&p, S) == 0.0);
+		price_see(&p, S, 1e-4); /* and spoils nothing that comes later */
+		price_see(&none, 0, 0.0);
+		price_see(&none, S, 1e-4);
+		assert_true(price_at(&p, 2 * S) > 0.0 && price_at(&p, 2 * S) == price_at(&none, 2 * S));
+	}
 }
 
 TEST(test_chances_of_a_limit)
@@ -82,6 +88,7 @@ TEST(test_chances_of_a_limit)
 	assert_true(price_chance(10.0, 20.0, 0.5) < price_chance(10.0, 20.0, 0.2));
 	assert_true(price_chance(10.0, INFINITY, 0.2) == 1.0 && price_chance(10.0, 0.0, 0.2) == 0.0);
 	assert_true(price_chance(0.0, 20.0, 0.2) == 1.0);
+	assert_true(price_chance(10.0, -5.0, 0.2) == 0.0); /* it is late already */
 }
 
 /* ---- in decisions ---- */

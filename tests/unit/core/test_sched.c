@@ -400,6 +400,50 @@ TEST(test_an_owner_starts_an_advised_job_out_of_turn)
 	drop(&b);
 }
 
+static void submit_of(struct bed *b, uint64_t id, uint64_t owner, uint32_t cpus)
+{
+	struct sched_request r = job(b, id, NAN);
+
+	r.owner = owner;
+	r.cpus = cpus;
+	submit(b, 0, &r);
+}
+
+/* Two jobs of the first owner wait for him and hold four slots; the third waits for them, others do not. A
+ * wider one that is alone may have all that it wants. */
+TEST(test_an_owner_who_does_not_start_his_jobs_holds_so_many_slots)
+{
+	struct bed b;
+	struct sched_params p;
+	struct sched_waiting w;
+
+	make(&b, "postrider", 20);
+	p = params(&b, "postrider", 20);
+	p.max_unstarted_cpus = 4;
+	remake(&b, &p);
+	for (uint64_t id = 1; id <= 3; id++)
+		submit_of(&b, id, 1000, 2);
+	submit_of(&b, 4, 1001, 2);
+	submit_of(&b, 5, 0, 2); /* the daemon starts it */
+	submit_of(&b, 6, 1002, 6);
+	submit_of(&b, 7, 1002, 1);
+	assert_int_equal(next(&b, 0), 1);
+	assert_int_equal(next(&b, 0), 2);
+	assert_int_equal(next(&b, 0), 4);
+	assert_int_equal(next(&b, 0), 5);
+	assert_int_equal(next(&b, 0), 6);
+	assert_int_equal(next(&b, 0), 0);
+	assert_int_equal(sched_waiting(b.s, 0, 3, &w, NULL), 0);
+	assert_int_equal(w.why, SCHED_WAIT_UNSTARTED);
+	assert_int_equal(sched_owner_started(b.s, 1 * S, 4, NULL), 0); /* another's */
+	assert_int_equal(next(&b, 1), 0);
+	assert_int_equal(sched_owner_started(b.s, 1 * S, 2, NULL), 0);
+	assert_int_equal(next(&b, 1), 3);
+	assert_int_equal(sched_remove(b.s, 2 * S, 6, NULL), 0); /* it never began */
+	assert_int_equal(next(&b, 2), 7);
+	drop(&b);
+}
+
 TEST(test_courier_knows_the_jobs_that_run_and_no_waits)
 {
 	struct bed b;

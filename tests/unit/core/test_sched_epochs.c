@@ -303,3 +303,106 @@ TEST(test_a_job_that_may_not_stop_gives_nothing_back)
 	assert_int_equal(sched_gives_back(b.s, 20 * S, 1, 2, 8), 0);
 	drop(&b);
 }
+
+/* Job 2 takes 30 s and has come after 5 s. After 2 epochs, at 20 s, it is looked at which epoch of 10 s is
+ * the last; 4 epochs are no better than 3. */
+TEST(test_a_job_gives_back_no_more_than_another_needs)
+{
+	static const struct {
+		double slo_s;
+		uint32_t end;
+	} c[] = { { 50, 2 }, { 85, 3 }, { 100, 5 }, { 130, 6 } };
+	struct bed b;
+
+	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+		make_giver(&b, "postrider", 1.0, some, 7, c[i].slo_s);
+		assert_int_equal(given(&b, 2), c[i].end);
+		drop(&b);
+	}
+}
+
+static const struct job_values *same_values(void *owner, uint64_t id, uint32_t *out_model)
+{
+	(void)id;
+	*out_model = 0;
+	return owner;
+}
+
+/* From now on a process-second costs those to come so much. */
+static void set_price(struct bed *b, const char *policy)
+{
+	struct sched_params p = params(b, policy, 2);
+
+	if (sched_use(b->s, 5 * S, &p, same_values, &b->values, &b->err))
+		fail_msg("%s", b->err.text);
+}
+
+/* Ends 6 epochs sooner on 2 cpus, it frees 120 process-seconds. Of its value of 50 it loses 50 x 0.19. */
+TEST(test_capacity_for_those_to_come_is_a_part_of_the_gain)
+{
+	struct bed b;
+
+	make_giver(&b, "postrider", 50.0, some, 7, 60);
+	assert_int_equal(given(&b, 2), 0);
+	drop(&b);
+	make_giver(&b, "postrider", 50.0, some, 7, 60);
+	set_price(&b, "postrider:price=0.2");
+	assert_int_equal(given(&b, 2), 2);
+	drop(&b);
+}
+
+/* However dear capacity is: those to come are a guess, and the end is for good. Job 2 has no objective. */
+TEST(test_a_job_keeps_its_time_where_nobody_who_is_there_gains)
+{
+	struct bed b;
+	struct sched_request r;
+
+	make_giver(&b, "postrider", 1.0, some, 7, NAN);
+	r = open_job(&b, 2, NAN);
+	submit(&b, 5, &r);
+	set_price(&b, "postrider:price=0.2");
+	assert_int_equal(given(&b, 2), 0);
+	drop(&b);
+}
+
+/* Its own objective is not the business of this rule: sched_should_stop() looks at that. After 40 s it has 2
+ * of 8 epochs behind it instead of 4, so that it would be late. */
+TEST(test_a_late_job_gives_nothing_back_for_its_own_sake)
+{
+	struct bed b;
+	struct sched_request r;
+	uint64_t id;
+
+	make_open_by(&b, "postrider", 2);
+	r = open_job(&b, 1, 100);
+	r.batch = &b64;
+	r.n_batches = 1;
+	r.may_stop = true;
+	submit(&b, 0, &r);
+	assert_true(sched_next(b.s, 0, &id, &b.d));
+	assert_true(b.d.candidate[b.d.chosen].epochs == 8.0);
+	r = open_job(&b, 2, NAN);
+	submit(&b, 5, &r);
+	sched_progress(b.s, 40 * S, 1, 0.25, NULL);
+	assert_int_equal(sched_gives_back(b.s, 40 * S, 1, 2, 8), 0);
+	drop(&b);
+}
+
+/* The gain is 0.6 or so: a chance of nearly 1 for the 0.83 of job 2, less the 0.19 that job 1 loses. */
+TEST(test_a_gain_within_the_noise_of_accuracies_ends_no_job)
+{
+	struct bed b;
+
+	for (int i = 0; i < 2; i++) {
+		struct conformal *c;
+
+		make_giver(&b, "postrider", 1.0, some, 7, 60);
+		c = &b.m->accuracy.conformal;
+		*c = (struct conformal){ .n = 12, .base = 1, .score = calloc(12, sizeof(double)) };
+		for (int k = 6; k < 12; k++)
+			c->score[k] = i ? 2.0 * 1.0
+					: 2.0 * 0.3; /* half the distance of the quartiles is the noise */
+		assert_int_equal(given(&b, 2), i ? 0 : 2);
+		drop(&b);
+	}
+}

@@ -36,25 +36,6 @@ static double now_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The supervisor of this build lies somewhere above the test program. */
-static void find_supervisor(void)
-{
-	char path[4096], *slash;
-	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 64);
-
-	assert_true(n > 0);
-	path[n] = '\0';
-	while ((slash = strrchr(path, '/'))) {
-		strcpy(slash, "/postrider-supervisor");
-		if (access(path, X_OK) == 0) {
-			setenv("POSTRIDER_SUPERVISOR", path, 1);
-			return;
-		}
-		*slash = '\0';
-	}
-	fail_msg("postrider-supervisor is not built");
-}
-
 void local_open(struct local_daemon *l)
 {
 	static int serial;
@@ -63,7 +44,7 @@ void local_open(struct local_daemon *l)
 	signal(SIGPIPE, SIG_IGN);
 	gsl_set_error_handler_off();
 	openblas_set_num_threads(1);
-	find_supervisor();
+	support_find_supervisor();
 	snprintf(l->dir, sizeof l->dir, "%.80s/d%d", support_temp_dir(), serial++);
 	assert_int_equal(chmod(support_temp_dir(), 0711), 0); /* other users reach the socket */
 	assert_int_equal(mkdir(l->dir, 0711), 0);

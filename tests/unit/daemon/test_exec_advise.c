@@ -76,7 +76,7 @@ TEST_WITH(test_missing_supervisor_is_said_at_creation, set_up, tear_down)
 	setenv("POSTRIDER_SUPERVISOR", "/nowhere/postrider-supervisor", 1);
 	assert_int_equal(executor_find("run")->create(w->base, &sink, &self, &err), -ERR_NOTFOUND);
 	assert_non_null(strstr(err.text, "/nowhere/postrider-supervisor"));
-	find_supervisor();
+	support_find_supervisor();
 }
 
 TEST_WITH(test_advised_job_runs_nothing, set_up, tear_down)

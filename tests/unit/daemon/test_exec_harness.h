@@ -123,30 +123,6 @@ static inline void on_finished(void *owner, const struct exec_outcome *o)
 	w->n_finished++;
 }
 
-/* The program lies somewhere above us in the build tree. */
-static inline void find_supervisor(void)
-{
-	char path[4096], *slash;
-	const char *bin = getenv("BIN");
-	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 64);
-
-	if (bin)
-		snprintf(path, sizeof path - 64, "%s/x", bin);
-	else if (n > 0)
-		path[n] = '\0';
-	else
-		abort();
-	while ((slash = strrchr(path, '/'))) {
-		strcpy(slash, "/postrider-supervisor");
-		if (access(path, X_OK) == 0) {
-			setenv("POSTRIDER_SUPERVISOR", path, 1);
-			return;
-		}
-		*slash = '\0';
-	}
-	fail_msg("postrider-supervisor is not built");
-}
-
 static inline struct world *world_new(const char *mode)
 {
 	struct world *w = calloc(1, sizeof *w);
@@ -157,7 +133,7 @@ static inline struct world *world_new(const char *mode)
 	struct err err = { 0 };
 
 	assert_non_null(w);
-	find_supervisor();
+	support_find_supervisor();
 	w->base = event_base_new();
 	assert_non_null(w->base);
 	w->ops = executor_find(mode);

@@ -8,6 +8,7 @@
 #include "predictors/data/curves.h"
 #include "predictors/search/train.h"
 #include "tests/support/test.h"
+#include "tests/unit/predictors/data_text.h"
 
 static struct csv *parse(const char *name, const char *text)
 {
@@ -17,22 +18,6 @@ static struct csv *parse(const char *name, const char *text)
 	if (csv_parse(name, text, strlen(text), &t, &err))
 		fail_msg("%s", err.text);
 	return t;
-}
-
-static struct schema *schema_of(const char *text)
-{
-	struct schema *s = NULL;
-	struct json *v = NULL;
-	struct err err = { 0 };
-
-	if (!text) {
-		assert_int_equal(schema_default(&s, NULL), 0);
-		return s;
-	}
-	if (json_parse("s", text, strlen(text), &v, &err) || schema_from_json("s", v, &s, &err))
-		fail_msg("%s", err.text);
-	json_free(v);
-	return s;
 }
 
 /* Joins, and checks that it works (or that the error says `why`). */

@@ -6,23 +6,9 @@
 #include "common/mem.h"
 #include "predictors/data/features.h"
 #include "tests/support/test.h"
+#include "tests/unit/predictors/data_text.h"
 
-static struct schema *default_schema;
-
-static int set_up(void **state)
-{
-	(void)state;
-	return schema_default(&default_schema, NULL);
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	schema_free(default_schema);
-	return 0;
-}
-
-TEST_GROUP(set_up, tear_down);
+TEST_GROUP(open_default_schema, close_default_schema);
 
 /* A table with all that hangs on it. */
 struct fixture {

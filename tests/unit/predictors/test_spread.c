@@ -64,6 +64,13 @@ TEST(test_a_family_is_new_by_its_categories_and_cpus)
 	assert_true(spread_new_family(s, (const double[]){ 2, 64, 1000 }) ==
 		    spread_new_family(s, (const double[]){ 2, 128, 3000 }));
 	assert_int_equal(spread_new_family(s, (const double[]){ NAN, 64, 1000 }), 0); /* which one? */
+	assert_int_equal(spread_family(s, (const double[]){ NAN, 64, 1000 }), 0);
+	assert_true(spread_family(s, rows) && spread_family(s, rows + 3) &&
+		    spread_family(s, rows) !=
+			    spread_family(s, rows + 3)); /* whether the table has it or not */
+	assert_true(spread_family(s, (const double[]){ 2, 64, 1000 }) ==
+		    spread_new_family(s, (const double[]){ 2, 64, 1000 }));
+	assert_int_equal(spread_family(NULL, rows), 0);
 	assert_int_equal(spread_new_family(NULL, rows), 0);
 	spread_free(s);
 }

@@ -8,45 +8,9 @@
 #include "predictors/data/table.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
+#include "tests/unit/predictors/data_text.h"
 
-static struct schema *default_schema;
-
-static int set_up(void **state)
-{
-	(void)state;
-	return schema_default(&default_schema, NULL);
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	schema_free(default_schema);
-	return 0;
-}
-
-TEST_GROUP(set_up, tear_down);
-
-static struct schema *schema_of(const char *text)
-{
-	struct json *v = NULL;
-	struct schema *s = NULL;
-	struct err err = { 0 };
-
-	if (json_parse("s.json", text, strlen(text), &v, &err) || schema_from_json("s.json", v, &s, &err))
-		fail_msg("%s", err.text);
-	json_free(v);
-	return s;
-}
-
-static struct csv *csv_of(const char *text)
-{
-	struct csv *csv = NULL;
-	struct err err = { 0 };
-
-	if (csv_parse("t.csv", text, strlen(text), &csv, &err))
-		fail_msg("%s", err.text);
-	return csv;
-}
+TEST_GROUP(open_default_schema, close_default_schema);
 
 /* The csv belongs to the table here. */
 static struct table *must(const char *text, const struct schema *s, bool need_targets)

@@ -6,6 +6,7 @@
 #include "common/mem.h"
 #include "predictors/data/features.h"
 #include "tests/support/test.h"
+#include "tests/unit/predictors/data_text.h"
 
 #define NUMBER(n, v)                                                                                         \
 	{                                                                                                    \
@@ -22,18 +23,6 @@
 
 static struct schema *schema;
 static struct err last_error;
-
-static struct schema *schema_of(const char *text)
-{
-	struct json *v = NULL;
-	struct schema *s = NULL;
-	struct err err = { 0 };
-
-	if (json_parse("s.json", text, strlen(text), &v, &err) || schema_from_json("s.json", v, &s, &err))
-		fail_msg("%s", err.text);
-	json_free(v);
-	return s;
-}
 
 static int set_up(void **state)
 {

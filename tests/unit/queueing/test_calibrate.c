@@ -719,6 +719,9 @@ TEST(test_the_same_rows_are_fitted_once_with_a_memo)
 	struct calibrate_params p = {
 		.job = job, .n = n, .time_s = time_s, .n_categories = 1, .stop = &stop, .leverage = h[0]
 	};
+	double *const told[] = { &job[0].iterations, &job[0].batch,         &job[0].cpus,
+				 &job[0].processes,  &job[0].seen.cpu_used, &job[0].seen.phase_s[PHASE_FETCH],
+				 &job[0].category[0] };
 	struct calibrated first, again;
 
 	assert_int_equal(calibrate_memo_new(&p.memo, NULL), 0);
@@ -731,6 +734,14 @@ TEST(test_the_same_rows_are_fitted_once_with_a_memo)
 	p.cores = 2.0;
 	assert_int_equal(calibrate_fit(&p, &again, NULL), -ERR_STOPPED);
 	p.cores = 0.0;
+	for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+		double before = *told[i];
+
+		*told[i] += 0.25;
+		assert_int_equal(calibrate_fit(&p, &again, NULL), -ERR_STOPPED);
+		*told[i] = before;
+		assert_int_equal(calibrate_fit(&p, &again, NULL), 0);
+	}
 	time_s[n - 1] *= 1.0 + 1e-15;
 	assert_int_equal(calibrate_fit(&p, &again, NULL), -ERR_STOPPED);
 	time_s[n - 1] = NAN; /* a row less */

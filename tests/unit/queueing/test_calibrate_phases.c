@@ -212,3 +212,28 @@ TEST(test_what_keeps_a_core_busy_is_no_disk)
 	assert_true(calibrate_parts_of(&m, &among).disk_s < 0.05 * calibrate_time_s(&m, &among));
 	assert_true(fabs(calibrate_time_s(&m, &among) / calibrate_time_s(&of, &among) - 1.0) < 0.1);
 }
+
+/* Among more processes than cores a worker waits at the barrier for those that have no core: the run calls it
+ * waiting, and it is the stretch of their computing. */
+TEST(test_a_barrier_in_a_crowd_is_no_delay)
+{
+	struct calibrated of = truth();
+	struct calibrate_job alone = { .iterations = 400, .batch = 64, .cpus = 2, .processes = 2 };
+	double cpu_s = 0.0;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		static struct runs r;
+		struct calibrated m;
+
+		measure(&of, 32, 4, 0.03, seed, &r);
+		for (size_t i = 0; i < r.n; i++) {
+			double *s = r.job[i].seen.phase_s, stretch = fmax(1.0, r.job[i].processes / 2.0);
+
+			s[PHASE_SYNC] += s[PHASE_COMPUTE] * (1.0 - 1.0 / stretch);
+			s[PHASE_COMPUTE] /= stretch;
+		}
+		m = fit(&r, true);
+		cpu_s += calibrate_parts_of(&m, &alone).cpu_s / SEEDS;
+	}
+	assert_true(fabs(cpu_s / calibrate_parts_of(&of, &alone).cpu_s - 1.0) < 0.05);
+}

@@ -88,3 +88,13 @@ void bed_start(struct bed *b, double now_s, struct world_job j)
 	if (b->ops->start(b->run, now_s, &j, &err))
 		fail_msg("%s", err.text);
 }
+
+double bed_time_of(struct bed *b, struct world_job j, struct world_end *e)
+{
+	double at_s;
+
+	bed_fresh(b);
+	bed_start(b, 0.0, j);
+	assert_true(b->ops->end(b->run, e, &at_s));
+	return at_s;
+}

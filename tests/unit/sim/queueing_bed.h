@@ -33,5 +33,7 @@ void bed_close(struct bed *b);
 const char *bed_file(const char *text); /* the path of a file with this text */
 struct world_job bed_job(uint64_t id, uint32_t kind, double batch, uint64_t seed);
 void bed_start(struct bed *b, double now_s, struct world_job j);
+/* When the job ends that is alone in a fresh run. */
+double bed_time_of(struct bed *b, struct world_job j, struct world_end *e);
 
 #endif

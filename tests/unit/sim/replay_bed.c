@@ -82,11 +82,10 @@ struct replay_result replay_bed_run(const struct replay_bed *b, size_t policy, u
 	return r;
 }
 
-struct moment {
-	int64_t at_ns;
-	long cpus; /* below 0: an end */
-	uint32_t node;
-};
+bool replay_bed_ran(const struct outcome *o)
+{
+	return o->state != OUTCOME_REJECTED && o->state != OUTCOME_REFUSED && !isnan(o->batch);
+}
 
 static int by_time(const void *a, const void *b)
 {
@@ -94,32 +93,42 @@ static int by_time(const void *a, const void *b)
 
 	if (x->at_ns != y->at_ns)
 		return x->at_ns < y->at_ns ? -1 : 1;
-	return (x->cpus > y->cpus) - (x->cpus < y->cpus); /* ends first */
+	return x->change - y->change; /* ends first */
+}
+
+struct moment *replay_bed_moments(const struct replay_result *r, size_t *out_n)
+{
+	struct moment *m = malloc(2 * r->n * sizeof *m);
+	size_t n = 0;
+
+	assert_non_null(m);
+	for (size_t i = 0; i < r->n; i++) {
+		if (!replay_bed_ran(&r->outcome[i]))
+			continue;
+		m[n++] = (struct moment){ r->outcome[i].start_ns, 1, i };
+		m[n++] = (struct moment){ r->outcome[i].end_ns, -1, i };
+	}
+	qsort(m, n, sizeof *m, by_time);
+	*out_n = n;
+	return m;
 }
 
 size_t replay_bed_check_slots(const struct replay_bed *b, const struct replay_result *r, uint32_t nodes)
 {
 	long slots = world_cluster(b->world)->slots;
-	struct moment *m = calloc(2 * r->n, sizeof *m);
 	long *used = calloc(nodes, sizeof *used);
 	bool *had = calloc(nodes, sizeof *had);
-	size_t n = 0, with = 0;
+	size_t n, with = 0;
+	struct moment *m = replay_bed_moments(r, &n);
 
-	for (size_t i = 0; i < r->n; i++) {
-		const struct outcome *o = &r->outcome[i];
-		long cpus = b->trace->kind[b->trace->job[i].kind].cpus;
-
-		if (o->state == OUTCOME_REJECTED || o->state == OUTCOME_REFUSED || isnan(o->batch))
-			continue;
-		assert_in_range(o->node, 0, nodes - 1);
-		m[n++] = (struct moment){ o->start_ns, cpus, o->node };
-		m[n++] = (struct moment){ o->end_ns, -cpus, o->node };
-		had[o->node] = true;
-	}
-	qsort(m, n, sizeof *m, by_time);
+	assert_true(used && had);
 	for (size_t i = 0; i < n; i++) {
-		used[m[i].node] += m[i].cpus;
-		assert_in_range(used[m[i].node], 0, slots);
+		uint32_t node = r->outcome[m[i].job].node;
+
+		assert_in_range(node, 0, nodes - 1);
+		had[node] = true;
+		used[node] += m[i].change * (long)b->trace->kind[b->trace->job[m[i].job].kind].cpus;
+		assert_in_range(used[node], 0, slots);
 	}
 	for (uint32_t i = 0; i < nodes; i++)
 		with += had[i];

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/compare/compare.h"
 #include "tests/support/test.h"
+#include "tests/unit/sim/compare_bed.h"
 #include "tests/unit/sim/replay_bed.h"
 
 #define WORLD "fluid:configs/worlds/bigdl.json"
@@ -113,26 +113,14 @@ TEST(test_on_an_idle_machine_they_choose_as_courier_does)
 
 static double best_batch(const char *trace, double *out_value)
 {
-	struct sim_policy policy[SIM_MAX_POLICIES];
-	struct compare_params p = {
-		.trace = { .spec = trace, .seed = 1 },
-		.world = { .spec = WORLD },
-		.policy = policy,
-		.replications = 2,
-		.seed = 1,
-		.settings = { .confidence = 0.9, .adapt = true },
-		.level = 0.95,
-	};
-	struct compare_result *r;
-	struct err err = { 0 };
+	struct compare_result *r =
+		compare_bed_run((struct compare_params){ .trace = { .spec = trace },
+							 .world = { .spec = WORLD },
+							 .replications = 2,
+							 .settings = { .confidence = 0.9, .adapt = true } },
+				"fixed:best,fixed:64,fixed:128,fixed:256,fixed:512");
 	double batch;
 
-	assert_int_equal(sim_policies_parse("fixed:best,fixed:64,fixed:128,fixed:256,fixed:512", policy,
-					    SIM_MAX_POLICIES, &p.n_policies, &err),
-			 0);
-	if (pool_new(0, &p.pool, &err) || compare_run(&p, &r, &err))
-		fail_msg("%s", err.text);
-	pool_free(p.pool);
 	batch = r->policy[0].policy.choice.batch;
 	for (size_t i = 1; i < r->n_policies; i++) {
 		const double *v = r->policy[i].value;

@@ -32,48 +32,9 @@ static int close_bed(void **state)
 
 TEST_GROUP(open_bed, close_bed);
 
-static bool ran(const struct outcome *o)
-{
-	return o->state != OUTCOME_REJECTED && o->state != OUTCOME_REFUSED && !isnan(o->batch);
-}
-
 static uint32_t cpus_of(size_t job)
 {
 	return bed.trace->kind[bed.trace->job[job].kind].cpus;
-}
-
-/* ---- a replay as a list of moments ---- */
-
-struct moment {
-	int64_t at_ns;
-	int change; /* +1 a start, -1 an end */
-	size_t job;
-};
-
-static int by_time(const void *a, const void *b)
-{
-	const struct moment *x = a, *y = b;
-
-	if (x->at_ns != y->at_ns)
-		return x->at_ns < y->at_ns ? -1 : 1;
-	return x->change - y->change; /* ends first */
-}
-
-static struct moment *moments_of(const struct replay_result *r, size_t *out_n)
-{
-	struct moment *m = malloc(2 * r->n * sizeof *m);
-	size_t n = 0;
-
-	assert_non_null(m);
-	for (size_t i = 0; i < r->n; i++) {
-		if (!ran(&r->outcome[i]))
-			continue;
-		m[n++] = (struct moment){ r->outcome[i].start_ns, 1, i };
-		m[n++] = (struct moment){ r->outcome[i].end_ns, -1, i };
-	}
-	qsort(m, n, sizeof *m, by_time);
-	*out_n = n;
-	return m;
 }
 
 TEST(test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends)
@@ -85,7 +46,7 @@ TEST(test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends)
 		for (size_t i = 0; i < r.n; i++) {
 			const struct outcome *o = &r.outcome[i];
 
-			if (!ran(o)) {
+			if (!replay_bed_ran(o)) {
 				assert_true(o->start_ns == 0 && o->end_ns == 0 && isnan(o->accuracy));
 				continue;
 			}
@@ -207,7 +168,7 @@ TEST(test_capacity_is_never_exceeded)
 	for (size_t p = 0; p < bed.n_policies; p++) {
 		struct replay_result r = replay_bed_run(&bed, p, 2);
 		size_t n, most = 0, running = 0;
-		struct moment *m = moments_of(&r, &n);
+		struct moment *m = replay_bed_moments(&r, &n);
 		long used = 0;
 
 		for (size_t i = 0; i < n; i++) {
@@ -234,7 +195,7 @@ TEST(test_work_is_conserved)
 		double busy_s = 0.0, jobs_s = 0.0, run_s = 0.0, met_s = 0.0;
 		long used = 0, running = 0;
 		size_t n;
-		struct moment *m = moments_of(&r, &n);
+		struct moment *m = replay_bed_moments(&r, &n);
 
 		for (size_t i = 0; i < n; i++) {
 			double dt = i ? 1e-9 * (double)(m[i].at_ns - m[i - 1].at_ns) : 0.0;
@@ -247,7 +208,7 @@ TEST(test_work_is_conserved)
 		for (size_t i = 0; i < r.n; i++) {
 			double s = 1e-9 * (double)(r.outcome[i].end_ns - r.outcome[i].start_ns);
 
-			if (!ran(&r.outcome[i]))
+			if (!replay_bed_ran(&r.outcome[i]))
 				continue;
 			run_s += s;
 			met_s += s * r.outcome[i].njobs;
@@ -274,7 +235,7 @@ TEST(test_little_s_law_holds)
 		double span_ns = 1e9 * r.end_s, in_system_s = 0.0, seen = 0.0, seen2 = 0.0, half;
 
 		for (size_t i = 0; i < r.n; i++)
-			if (ran(&r.outcome[i]))
+			if (replay_bed_ran(&r.outcome[i]))
 				in_system_s += 1e-9 *
 					       (double)(r.outcome[i].end_ns - bed.trace->job[i].arrival_ns);
 		for (int k = 0; k < LOOKS; k++) {
@@ -282,8 +243,8 @@ TEST(test_little_s_law_holds)
 			int there = 0;
 
 			for (size_t i = 0; i < r.n; i++)
-				there += ran(&r.outcome[i]) && bed.trace->job[i].arrival_ns <= at_ns &&
-					 at_ns < r.outcome[i].end_ns;
+				there += replay_bed_ran(&r.outcome[i]) &&
+					 bed.trace->job[i].arrival_ns <= at_ns && at_ns < r.outcome[i].end_ns;
 			seen += there;
 			seen2 += (double)there * there;
 		}
@@ -301,11 +262,11 @@ TEST(test_naive_leaves_nobody_waiting_who_could_run)
 	struct replay_result r = replay_bed_run(&bed, 2, 5);
 	int64_t last_ns = 0;
 	size_t n, waits = 0;
-	struct moment *m = moments_of(&r, &n);
+	struct moment *m = replay_bed_moments(&r, &n);
 
 	assert_string_equal(bed.policy[2].name, "naive");
 	for (size_t i = 0; i < r.n; i++) {
-		assert_true(ran(&r.outcome[i]));
+		assert_true(replay_bed_ran(&r.outcome[i]));
 		assert_true(r.outcome[i].start_ns >= last_ns);
 		last_ns = r.outcome[i].start_ns;
 	}
@@ -341,8 +302,8 @@ TEST(test_same_seed_gives_same_outcomes_and_another_seed_others)
 			assert_memory_equal(&a.outcome[i].start_ns, &b.outcome[i].start_ns,
 					    sizeof a.outcome[i] - offsetof(struct outcome, start_ns));
 			assert_int_equal(a.outcome[i].state, b.outcome[i].state);
-			other |= c.outcome[i].accuracy != a.outcome[i].accuracy && ran(&a.outcome[i]) &&
-				 ran(&c.outcome[i]);
+			other |= c.outcome[i].accuracy != a.outcome[i].accuracy &&
+				 replay_bed_ran(&a.outcome[i]) && replay_bed_ran(&c.outcome[i]);
 		}
 		assert_true(other);
 		replay_result_release(&a);
@@ -358,7 +319,8 @@ TEST(test_a_job_has_the_same_draws_under_every_policy)
 	size_t same = 0;
 
 	for (size_t i = 0; i < a.n; i++) {
-		if (!ran(&a.outcome[i]) || !ran(&b.outcome[i]) || a.outcome[i].batch != b.outcome[i].batch)
+		if (!replay_bed_ran(&a.outcome[i]) || !replay_bed_ran(&b.outcome[i]) ||
+		    a.outcome[i].batch != b.outcome[i].batch)
 			continue;
 		assert_true(a.outcome[i].accuracy == b.outcome[i].accuracy);
 		same++;

@@ -93,20 +93,6 @@ TEST(test_the_cycle_is_that_of_a_closed_network)
 
 /* ---- replays ---- */
 
-struct moment {
-	int64_t at_ns;
-	long gpus; /* below 0: an end */
-};
-
-static int by_time(const void *a, const void *b)
-{
-	const struct moment *x = a, *y = b;
-
-	if (x->at_ns != y->at_ns)
-		return x->at_ns < y->at_ns ? -1 : 1;
-	return (x->gpus > y->gpus) - (x->gpus < y->gpus); /* ends first */
-}
-
 static uint32_t gpus_of(const struct replay_bed *b, size_t job)
 {
 	uint32_t gpus = 0;
@@ -122,14 +108,14 @@ TEST(test_no_gpu_is_handed_out_twice)
 	struct replay_result r;
 	struct moment *m;
 	long used = 0, most = 0;
-	size_t n = 0;
+	size_t n;
 
 	replay_bed_open(&b,
 			"gen:poisson,jobs=400,rate=0.5,cpus=1|2,network=lenet5|resnet,gpus=0|1|2|5,epochs=4,"
 			"samples=12000,slo=lognormal:25:0.6",
 			WORLD, NULL, "queueing");
 	r = replay_bed_run(&b, 0, 1);
-	m = calloc(2 * r.n, sizeof *m);
+	m = replay_bed_moments(&r, &n);
 	for (size_t i = 0; i < r.n; i++) {
 		const struct outcome *o = &r.outcome[i];
 
@@ -137,14 +123,9 @@ TEST(test_no_gpu_is_handed_out_twice)
 		assert_true(gpus_of(&b, i) < 5 || o->state == OUTCOME_REJECTED); /* there are four */
 		promised += o->promised;
 		kept += o->promised && o->state == OUTCOME_MET;
-		if (o->state == OUTCOME_REJECTED || isnan(o->batch))
-			continue;
-		m[n++] = (struct moment){ o->start_ns, gpus_of(&b, i) };
-		m[n++] = (struct moment){ o->end_ns, -(long)gpus_of(&b, i) };
 	}
-	qsort(m, n, sizeof *m, by_time);
 	for (size_t i = 0; i < n; i++) {
-		used += m[i].gpus;
+		used += m[i].change * (long)gpus_of(&b, m[i].job);
 		most = used > most ? used : most;
 		assert_in_range(used, 0, 4);
 	}

@@ -312,23 +312,13 @@ static struct bed plain_bed(struct bed_trace *t, struct disturbances d)
 	return bed_open(&world_fluid, (struct world_open){ .trace = &t->trace, .disturbances = d });
 }
 
-static double time_of(struct bed *b, struct world_job j, struct world_end *e)
-{
-	double at_s;
-
-	bed_fresh(b);
-	bed_start(b, 0.0, j);
-	assert_true(b->ops->end(b->run, e, &at_s));
-	return at_s;
-}
-
 TEST(test_draws_slow_down_and_fail_jobs)
 {
 	struct world_job j = bed_job(1, 0, 128.0, 3);
 	struct bed_trace t;
 	struct bed b = plain_bed(&t, (struct disturbances){ 0 });
 	struct world_end e;
-	double plain_s = time_of(&b, j, &e), busy_s = b.ops->count(b.run).busy_s;
+	double plain_s = bed_time_of(&b, j, &e), busy_s = b.ops->count(b.run).busy_s;
 
 	assert_true(!e.failed && e.accuracy > 0.6 && e.accuracy < 0.9);
 	close_to(e.processes, 1.0, 1e-12);
@@ -336,10 +326,10 @@ TEST(test_draws_slow_down_and_fail_jobs)
 	close_to(busy_s, 376.0 * (4.4e-5 + 3.06e-5 * 128.0), 1e-12);
 	close_to(plain_s, busy_s + 376.0 * (2e-5 + 1e-6 * 128.0), 1e-12);
 	j.draws.slow = 3.0;
-	close_to(time_of(&b, j, &e), 3.0 * plain_s, 1e-9);
+	close_to(bed_time_of(&b, j, &e), 3.0 * plain_s, 1e-9);
 	j.draws.slow = 1.0;
 	j.draws.fails_at = 0.25;
-	close_to(time_of(&b, j, &e), 0.25 * plain_s, 1e-9);
+	close_to(bed_time_of(&b, j, &e), 0.25 * plain_s, 1e-9);
 	assert_true(e.failed && isnan(e.accuracy));
 	close_to(b.ops->count(b.run).busy_s, 0.25 * busy_s, 1e-9);
 	bed_close(&b);
@@ -351,8 +341,8 @@ TEST(test_jobs_of_one_kind_differ_in_accuracy_by_the_noise_of_the_file)
 	struct bed b = plain_bed(&t, (struct disturbances){ 0 });
 	struct world_end first, second;
 
-	time_of(&b, bed_job(1, 0, 128.0, 3), &first);
-	time_of(&b, bed_job(2, 0, 128.0, 3), &second);
+	bed_time_of(&b, bed_job(1, 0, 128.0, 3), &first);
+	bed_time_of(&b, bed_job(2, 0, 128.0, 3), &second);
 	assert_true(first.accuracy != second.accuracy);
 	close_to(first.accuracy, second.accuracy, 0.2); /* five times the noise of 0.02, both ways */
 	bed_close(&b);
@@ -363,11 +353,11 @@ TEST(test_drift_stretches_what_comes_after_it)
 	struct bed_trace t;
 	struct bed b = plain_bed(&t, (struct disturbances){ 0 });
 	struct world_end e;
-	double plain_s = time_of(&b, bed_job(1, 0, 128.0, 3), &e), busy_s = b.ops->count(b.run).busy_s;
+	double plain_s = bed_time_of(&b, bed_job(1, 0, 128.0, 3), &e), busy_s = b.ops->count(b.run).busy_s;
 
 	bed_close(&b);
 	b = plain_bed(&t, (struct disturbances){ .drift = 0.5, .drift_at_s = 0.4 * plain_s });
-	close_to(time_of(&b, bed_job(1, 0, 128.0, 3), &e), (0.4 + 1.5 * 0.6) * plain_s, 1e-9);
+	close_to(bed_time_of(&b, bed_job(1, 0, 128.0, 3), &e), (0.4 + 1.5 * 0.6) * plain_s, 1e-9);
 	close_to(b.ops->count(b.run).busy_s, (0.4 + 1.5 * 0.6) * busy_s, 1e-9);
 	bed_close(&b);
 }

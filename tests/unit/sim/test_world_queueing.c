@@ -523,35 +523,25 @@ TEST(test_a_copy_goes_on_like_the_original)
 	bed_close(&b);
 }
 
-static double time_of(struct bed *b, struct world_job j, struct world_end *e)
-{
-	double at_s;
-
-	bed_fresh(b);
-	bed_start(b, 0.0, j);
-	assert_true(b->ops->end(b->run, e, &at_s));
-	return at_s;
-}
-
 TEST(test_draws_slows_and_fails)
 {
 	struct world_job j = bed_job(1, 0, 128.0, 3);
 	struct bed_trace t;
 	struct bed b = mixed_bed(&t, &world_queueing);
 	struct world_end e;
-	double plain_s = time_of(&b, j, &e), failed_s;
+	double plain_s = bed_time_of(&b, j, &e), failed_s;
 
 	assert_false(e.failed);
 	assert_true(e.accuracy > 0.0 && e.accuracy < 1.0);
 	j.draws.slow = 3.0;
-	close_to(time_of(&b, j, &e), 3.0 * plain_s, 1e-9); /* the same draws, three times as long */
+	close_to(bed_time_of(&b, j, &e), 3.0 * plain_s, 1e-9); /* the same draws, three times as long */
 	j.draws.slow = 1.0;
 	j.draws.fails_at = 0.5;
-	failed_s = time_of(&b, j, &e);
+	failed_s = bed_time_of(&b, j, &e);
 	assert_true(e.failed && isnan(e.accuracy));
 	close_to(failed_s, 0.5 * plain_s, 0.15);
 	j.draws.fails_at = 0.0; /* not even an iteration, and yet it takes a moment */
-	assert_true(time_of(&b, j, &e) > 0.0);
+	assert_true(bed_time_of(&b, j, &e) > 0.0);
 	assert_true(e.failed);
 	bed_close(&b);
 }
@@ -561,18 +551,18 @@ TEST(test_drift_stretches_what_comes_after_it)
 	struct bed_trace t;
 	struct bed b = mixed_bed(&t, &world_queueing), d;
 	struct world_end e;
-	double plain_s = time_of(&b, bed_job(1, 0, 128.0, 3), &e), at_s = 0.4 * plain_s;
+	double plain_s = bed_time_of(&b, bed_job(1, 0, 128.0, 3), &e), at_s = 0.4 * plain_s;
 
 	d = bed_open(&world_queueing,
 		     (struct world_open){ .trace = &t.trace,
 					  .disturbances = { .drift = 0.5, .drift_at_s = at_s } });
 	/* one service may have begun before */
-	close_to(time_of(&d, bed_job(1, 0, 128.0, 3), &e), at_s + 1.5 * (plain_s - at_s), 0.03);
+	close_to(bed_time_of(&d, bed_job(1, 0, 128.0, 3), &e), at_s + 1.5 * (plain_s - at_s), 0.03);
 	bed_close(&d);
 	d = bed_open(&world_queueing,
 		     (struct world_open){ .trace = &t.trace,
 					  .disturbances = { .drift = 0.5, .drift_at_s = 0.0 } });
-	close_to(time_of(&d, bed_job(1, 0, 128.0, 3), &e), 1.5 * plain_s, 1e-9);
+	close_to(bed_time_of(&d, bed_job(1, 0, 128.0, 3), &e), 1.5 * plain_s, 1e-9);
 	bed_close(&d);
 	bed_close(&b);
 }
@@ -585,9 +575,9 @@ TEST(test_accuracy_grows_with_the_iterations_and_differs_from_run_to_run)
 	struct world_end e;
 
 	for (uint64_t seed = 1; seed <= 200; seed++) {
-		time_of(&b, bed_job(seed, 0, 512.0, seed), &e);
+		bed_time_of(&b, bed_job(seed, 0, 512.0, seed), &e);
 		sum[0] += e.accuracy / 200.0;
-		time_of(&b, bed_job(seed, 0, 64.0, seed), &e);
+		bed_time_of(&b, bed_job(seed, 0, 64.0, seed), &e);
 		sum[1] += e.accuracy / 200.0;
 		squares += e.accuracy * e.accuracy / 200.0;
 	}
@@ -611,11 +601,11 @@ TEST(test_open_epochs_are_chosen_and_otherwise_all)
 	t.kind[0].epochs_from = 1.0;
 	t.kind[0].epochs_to = 6.0;
 	b = bed_open(&world_queueing, (struct world_open){ .trace = &t.trace });
-	all_s = time_of(&b, j, &e);
+	all_s = bed_time_of(&b, j, &e);
 	j.epochs = 6.0;
-	assert_true(time_of(&b, j, &e) == all_s);
+	assert_true(bed_time_of(&b, j, &e) == all_s);
 	j.epochs = 2.0;
-	close_to(time_of(&b, j, &e), all_s / 3.0, 0.1);
+	close_to(bed_time_of(&b, j, &e), all_s / 3.0, 0.1);
 	bed_close(&b);
 }
 

@@ -1,5 +1,5 @@
 /* Finds each kind of a trace in a measured table, and refuses kinds that were not measured. */
-#include "sim/world/measured_fold.h"
+#include "sim/measured/measured_fold.h"
 
 #include <math.h>
 #include <stdio.h>

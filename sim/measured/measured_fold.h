@@ -16,7 +16,7 @@
 #define SIM_WORLD_MEASURED_FOLD_H
 
 #include "sim/trace/trace.h"
-#include "sim/world/measured_table.h"
+#include "sim/measured/measured_table.h"
 
 #define MEASURED_MAX_LEVELS 16 /* of load; a setting with more has neighbours put together */
 #define MEASURED_MAX_KNOTS 24

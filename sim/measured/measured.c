@@ -10,7 +10,7 @@
 
 #include "common/mem.h"
 #include "common/text/text.h"
-#include "sim/world/measured_fold.h"
+#include "sim/measured/measured_fold.h"
 #include "sim/world/sharing.h"
 #include "sim/world/ops.h"
 

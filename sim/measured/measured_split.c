@@ -1,7 +1,7 @@
 /* Which rows happen and which are learnt from, fold by fold: replications, where they are of similar size;
  * else settings, which measured_deal.c deals into folds. Over all folds every row happens and is learnt
  * from. */
-#include "sim/world/measured_table.h"
+#include "sim/measured/measured_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

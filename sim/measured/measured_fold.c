@@ -1,5 +1,5 @@
 /* Making a fold: rows to levels and slopes. measured_ask.c asks it. */
-#include "sim/world/measured_fold.h"
+#include "sim/measured/measured_fold.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Asking a fold: which settings answer, and what they say together. measured_fold.h says the rules. */
-#include "sim/world/measured_fold.h"
+#include "sim/measured/measured_fold.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * Every fold has settings of every combination of categories, and spans the axes as well as it can: what
  * happens in a fold is interpolated from its own rows. Rows of one setting stay together, and so do the
  * points of a curve with their run: a model must not learn from a copy of what happens. */
-#include "sim/world/measured_table.h"
+#include "sim/measured/measured_table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Reads an observation table: its usable rows, the levels of its columns, and the settings they form. */
-#include "sim/world/measured_table.h"
+#include "sim/measured/measured_table.h"
 
 #include <math.h>
 #include <stdlib.h>
