@@ -1,5 +1,5 @@
 /* How far off the model is for families of jobs that its table has none of (predictors/models/spread.h): the
- * mean of log(actual / predicted time) of the latest jobs of each. One short run of a new family, a probe,
+ * mean and variance of log(actual / predicted time) of the latest jobs of each. One short run of a new family, a probe,
  * tells what is off for all its jobs.
  *
  * Users do not trust each other, so a level is kept by user and job type, too: what one user runs says
@@ -22,7 +22,10 @@ void levels_free(struct levels *l);
 
 /* family: not 0. score: log(actual / predicted), finite. */
 void levels_observe(struct levels *l, struct adapt_who who, uint64_t family, double score);
-/* How many of the latest jobs a level has, at most LEVELS_RECENT, and their mean; 0: none. */
-unsigned levels_of(const struct levels *l, struct adapt_who who, uint64_t family, double *out_mean);
+struct levels_runs {
+	unsigned n; /* of the latest jobs, at most LEVELS_RECENT; 0: none */
+	double mean, variance;
+};
+struct levels_runs levels_of(const struct levels *l, struct adapt_who who, uint64_t family);
 
 #endif
