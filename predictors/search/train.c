@@ -251,7 +251,41 @@ static void error_text(const struct search_result *r, enum search_by by, char *o
 		snprintf(out, size, "%.3g", sqrt(e));
 }
 
-/* Which model the search chose, and why; and a word if even the best one explains little. */
+/* R2 over the rows of all folds. The mean of the folds' own would not do: a fold of two or three rows has
+ * hardly a spread of its own, and a good model of a small table looked worse than none. */
+static double r2_of_all(const struct dataset *d, const struct score_summary *s)
+{
+	double mean = 0.0, squares = 0.0;
+
+	if (s->n_folds < 2)
+		return s->mean.r2;
+	for (size_t i = 0; i < d->n_rows; i++) {
+		double e = d->y[i] - mean;
+
+		mean += e / (double)(i + 1);
+		squares += e * (d->y[i] - mean);
+	}
+	return squares > 0.0 ? 1.0 - s->mean.mse * (double)d->n_rows / squares : NAN;
+}
+
+/* A word if even the best model explains little. */
+static void say_little(struct training *tr, const char *what, double r2)
+{
+	static const char help[] = "more runs, or columns for what makes the jobs differ, would help";
+
+	if (r2 < 0.0)
+		notice(tr->report,
+		       "warning: on rows held out the model of %s is worse than the mean of the table (R2 "
+		       "%.2f); do not rely on it; %s",
+		       what, r2, help);
+	else if (r2 < LITTLE_R2)
+		notice(tr->report,
+		       "warning: the model of %s explains little of what was measured (R2 %.2f on rows held "
+		       "out): expect poor decisions; %s",
+		       what, r2, help);
+}
+
+/* Which model the search chose, and why. */
 static void say_choice(struct training *tr, const struct grid *grid, const struct search_result *result,
 		       size_t best, bool is_time, enum search_by by, const char *scored_by)
 {
@@ -261,12 +295,6 @@ static void say_choice(struct training *tr, const struct grid *grid, const struc
 	char settings[96] = "", error[32], other[32];
 	size_t runner_up = 0;
 
-	if (result[best].score.mean.r2 < LITTLE_R2)
-		notice(tr->report,
-		       "the model of %s explains little of what was measured (R2 %.2f on rows held out): "
-		       "expect "
-		       "poor decisions; more runs, or columns for what makes the jobs differ, would help",
-		       what, result[best].score.mean.r2);
 	for (size_t i = 0; i < grid->n; i++) {
 		if (result[i].failed || grid->point[i].ops == chosen->ops)
 			continue;
@@ -330,6 +358,7 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 			       (*out_result)[0].why);
 		}
 		out->score = (*out_result)[*out_best].score;
+		say_little(tr, is_time ? "time" : "accuracy", r2_of_all(search.data, &out->score));
 		say_choice(tr, grid, *out_result, *out_best, is_time, by, out->scored_by);
 	}
 	split_free(split);

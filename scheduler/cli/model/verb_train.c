@@ -165,27 +165,25 @@ static void say_choice(const struct cli *c, const struct model *m, const struct 
 {
 	int at = schema_find(t->schema, t->schema->decision);
 	const double *batch = at >= 0 ? t->column[at].number : NULL;
-	bool constant = t->accuracy != NULL;
-	size_t without = 0;
+	double least = INFINITY, most = -INFINITY; /* of the accuracies */
+	size_t without = 0, with_accuracy = 0;
 
 	for (size_t i = 0; i < t->n_rows; i++) {
 		without += batch && isnan(batch[i]);
-		constant &= t->accuracy && (isnan(t->accuracy[i]) || t->accuracy[i] == t->accuracy[0]);
+		if (!t->accuracy || isnan(t->accuracy[i]))
+			continue;
+		least = fmin(least, t->accuracy[i]);
+		most = fmax(most, t->accuracy[i]);
+		with_accuracy++;
 	}
 	if (without)
 		cli_notice(c, "%zu of %zu rows have no %s; they say nothing about the choice of one", without,
 			   t->n_rows, t->schema->decision);
 	if (m->n_candidates == 1)
 		cli_notice(c, "the table has one %s only: there is nothing to choose", t->schema->decision);
-	else if (constant && t->n_rows > 1)
+	else if (with_accuracy > 1 && least == most)
 		cli_notice(c, "all accuracies are equal: there is nothing to choose but the fastest %s",
 			   t->schema->decision);
-	if (cli_score(&m->time.score)->r2 < 0.0)
-		cli_notice(c,
-			   "warning: on rows that it has not seen, this model of time is worse than the mean "
-			   "of the table (R2 "
-			   "%.2f); do not rely on it",
-			   cli_score(&m->time.score)->r2);
 }
 
 static void say_notices(const struct cli *c, const struct model *m, const struct train_report *r)
