@@ -344,5 +344,14 @@ here run --slo 5s -- ./fits.py '{batch}'
 says err "is promised" "a batch that fails: the others have a model"
 expect 0 "a batch that fails: explain" explain "$(sed -n 's/^job \([0-9]*\) .*/\1/p' "$dir/err" | head -n 1)"
 that "a batch that fails is no candidate" sh -c "grep -qE '^ *\\*? +128 ' '$dir/out' && ! grep -qE '^ *\\*? +256 ' '$dir/out'"
+here init --yes -- ./fits.py '{batch}'
+code_is 0 "a batch that fails: init"
+here profile fits-postrider
+code_is 1 "a batch that fails: profile says so by its exit code"
+says err "no run with batch 256 ended well; 'postrider run' chooses among 16, 32, 64, 128" "a batch that fails: profile says what follows"
+here run fits-postrider --slo 5s
+code_is 0 "a batch that fails: run has others"
+expect 0 "a batch that fails: check-config of its folder" check-config "$dir/w/fits-postrider/postrider.json" --json
+json "$dir/out" "a batch that fails is not in the configuration" "list(d['types'].values())[0]['batches'] == [16, 32, 64, 128]"
 stop_daemons
 finish

@@ -289,6 +289,7 @@ static double mean_time(const struct profile_campaign *k)
 static int train_folder(struct verb *v)
 {
 	struct job_folder *f = &v->folder;
+	struct strbuf working = { 0 }, failed = { 0 };
 	char *argv[12] = { "train", f->table, "-o", f->model, "--policy", "postrider" };
 	int argc = 6, code;
 	struct err err = { 0 };
@@ -303,6 +304,12 @@ static int train_folder(struct verb *v)
 	code = train_in_words(argc, argv);
 	if (!code && job_folder_configure(f, &err))
 		code = cli_fail(&err);
+	job_folder_batches(f, &working, &failed);
+	if (failed.len)
+		cli_notice(v->c, "no run with batch %s ended well; 'postrider run' chooses among %s",
+			   strbuf_text(&failed), strbuf_text(&working));
+	strbuf_release(&working);
+	strbuf_release(&failed);
 	if (code || v->c->quiet || v->c->json)
 		return code;
 	printf("Model written to %s.\n\nnext  postrider run %s --slo %s\n", cli_clean(f->model),
