@@ -225,7 +225,9 @@ int conformal_quantile(const struct conformal *c, double confidence, double *out
 
 	if (!(confidence > 0.0 && confidence < 1.0))
 		return err_fail(err, ERR_ARG, "confidence %g: need more than 0 and less than 1", confidence);
-	if (percent >= 1.0 && percent <= 99.0 && fabs(percent - round(percent)) < 1e-9)
+	if (!c->n) /* nothing was held out, and the grid was never filled */
+		q = NAN;
+	else if (percent >= 1.0 && percent <= 99.0 && fabs(percent - round(percent)) < 1e-9)
 		q = c->at[(size_t)round(percent) - 1];
 	else
 		q = quantile_of(c, confidence);
@@ -255,7 +257,7 @@ double conformal_confidence(const struct conformal *c, double q)
 	size_t low = 0, high = CONFORMAL_GRID, n; /* quantiles before low are at most q, from high on above */
 	double from, to;
 
-	if (isnan(c->at[0]) || isnan(q))
+	if (!c->n || isnan(c->at[0]) || isnan(q))
 		return NAN;
 	while (isnan(c->at[high - 1]))
 		high--;

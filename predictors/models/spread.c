@@ -25,6 +25,9 @@ enum part {
 	N_PARTS
 };
 #define FAMILIES_SINCE 3 /* version of model files */
+#define FAMILIES_TOLD 3 /* so many families, held out in turn, tell what they share */
+#define ASSUMED_SHARED 0.5
+#define PRIOR_RUNS 4.0 /* runs of a new family vary as the model's errors do, until so many show it */
 
 struct keys { /* a set of hashes with open addressing */
 	uint64_t *slot; /* 0: free */
@@ -292,8 +295,15 @@ void spread_set_shared(struct spread *s, double shared)
 	s->shared = shared;
 }
 
+static bool share_untold(const struct spread *s)
+{
+	return s && !(s->shared > 0.0) && s->family.n > 0 && s->family.n < FAMILIES_TOLD;
+}
+
 double spread_shared(const struct spread *s)
 {
+	if (share_untold(s))
+		return ASSUMED_SHARED;
 	return s ? s->shared : 0.0;
 }
 
@@ -322,6 +332,19 @@ struct spread_level spread_level(double shared, double n, double mean)
 		return (struct spread_level){ 0.0, 1.0 };
 	return (struct spread_level){ .shift = n * shared / others * mean,
 				      .narrow = sqrt((1.0 - shared) * (1.0 + shared / others)) };
+}
+
+struct spread_level spread_level_of(const struct spread *s, double n, double mean, double variance)
+{
+	double error = spread_typical(s) * spread_typical(s), level = mean * mean, weight, varies;
+
+	if (!share_untold(s) || !(n > 0.0))
+		return spread_level(spread_shared(s), n, mean);
+	/* the level's own square stands for the variance between families */
+	weight = level > 0.0 ? level / (level + error / n) : 0.0;
+	varies = (PRIOR_RUNS * error + n * variance) / ((PRIOR_RUNS + n - 1.0) * error);
+	return (struct spread_level){ .shift = weight * mean,
+				      .narrow = sqrt(fmax(varies, 1.0) * (1.0 + weight / n)) };
 }
 
 /* The place of a key in its set is its first label; the labels are then made dense. */

@@ -46,7 +46,8 @@ double spread_scale(const struct spread *s, enum familiarity knows);
 void spread_set(struct spread *s, const double scale[N_FAMILIARITIES], double typical);
 double spread_typical(const struct spread *s); /* 1 without a spread (NULL) */
 
-/* shared: the part of the variance of a new family's errors that all its jobs share, in 0..1. */
+/* shared: the part of the variance of a new family's errors that all its jobs share, in 0..1. A table of one
+ * or two families cannot tell, and one half is assumed. */
 void spread_set_shared(struct spread *s, double shared);
 double spread_shared(const struct spread *s); /* 0 without a spread (NULL) */
 /* The family of x; 0: x leaves open which one it is. */
@@ -60,6 +61,10 @@ struct spread_level {
 	double shift, narrow;
 };
 struct spread_level spread_level(double shared, double n, double mean);
+/* The same for a model's new family, with the variance of the n runs in log time. Where its table could not
+ * tell what families share, the runs themselves do: they count for all the more, the further they are off
+ * beyond the model's own errors, and no bound gets tighter. */
+struct spread_level spread_level_of(const struct spread *s, double n, double mean, double variance);
 
 /* Labels 0, 1, ... of the rows of the table it was made from: which family (KNOWS_NOTHING: what is held out
  * to meet a family that is new), context (KNOWS_NEITHER) or setting (KNOWS_CONTEXT) they are. Returns how

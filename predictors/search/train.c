@@ -14,7 +14,6 @@
 #include "predictors/search/doubt.h"
 #include "queueing/calibrate.h"
 
-#define LITTLE_R2 0.3 /* below this the training warns */
 #define MAX_OFFERED 64 /* values of the decision that a what-if tries */
 
 static void notice(struct train_report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -251,7 +250,50 @@ static void error_text(const struct search_result *r, enum search_by by, char *o
 		snprintf(out, size, "%.3g", sqrt(e));
 }
 
-/* Which model the search chose, and why; and a word if even the best one explains little. */
+/* R2 over the rows of all folds. The mean of the folds' own would not do: a fold of two or three rows has
+ * hardly a spread of its own, and a good model of a small table looked worse than none. */
+static double r2_of_all(const struct dataset *d, const struct score_summary *s)
+{
+	double mean = 0.0, squares = 0.0;
+
+	if (s->n_folds < 2)
+		return s->mean.r2;
+	for (size_t i = 0; i < d->n_rows; i++) {
+		double e = d->y[i] - mean;
+
+		mean += e / (double)(i + 1);
+		squares += e * (d->y[i] - mean);
+	}
+	return squares > 0.0 ? 1.0 - s->mean.mse * (double)d->n_rows / squares : NAN;
+}
+
+/* The last notice is one for all readers. */
+static void mark_choice(struct train_report *r)
+{
+	r->choices |= 1u << (r->n_notices - 1);
+}
+
+/* A word if even the best model explains little. */
+static void say_little(struct training *tr, const char *what, double r2)
+{
+	static const char help[] = "more runs, or columns for what makes the jobs differ, would help";
+
+	if (!(r2 < TRAIN_LITTLE_R2))
+		return;
+	if (r2 < 0.0)
+		notice(tr->report,
+		       "warning: on rows held out the model of %s is worse than the mean of the table (R2 "
+		       "%.2f); do not rely on it; %s",
+		       what, r2, help);
+	else
+		notice(tr->report,
+		       "warning: the model of %s explains little of what was measured (R2 %.2f on rows held "
+		       "out): expect poor decisions; %s",
+		       what, r2, help);
+	mark_choice(tr->report);
+}
+
+/* Which model the search chose, and why. */
 static void say_choice(struct training *tr, const struct grid *grid, const struct search_result *result,
 		       size_t best, bool is_time, enum search_by by, const char *scored_by)
 {
@@ -261,12 +303,6 @@ static void say_choice(struct training *tr, const struct grid *grid, const struc
 	char settings[96] = "", error[32], other[32];
 	size_t runner_up = 0;
 
-	if (result[best].score.mean.r2 < LITTLE_R2)
-		notice(tr->report,
-		       "the model of %s explains little of what was measured (R2 %.2f on rows held out): "
-		       "expect "
-		       "poor decisions; more runs, or columns for what makes the jobs differ, would help",
-		       what, result[best].score.mean.r2);
 	for (size_t i = 0; i < grid->n; i++) {
 		if (result[i].failed || grid->point[i].ops == chosen->ops)
 			continue;
@@ -283,6 +319,7 @@ static void say_choice(struct training *tr, const struct grid *grid, const struc
 	notice(tr->report, "model of %s: %s%s%s%s has the least error on rows held out (%s): %s; %s has %s",
 	       what, chosen->ops->name, settings[0] ? " (" : "", settings, settings[0] ? ")" : "", scored_by,
 	       error, grid->point[runner_up].ops->name, other);
+	mark_choice(tr->report);
 }
 
 static int score_grid(struct training *tr, const struct dataset *d, const struct grid *grid, bool is_time,
@@ -320,6 +357,7 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 	}
 	if (!status) {
 		enum search_by by = tr->p->select ? *tr->p->select : is_time ? SEARCH_BY_LOG : SEARCH_BY_MSE;
+		double r2;
 
 		*(is_time ? &tr->report->time_by : &tr->report->accuracy_by) = by;
 		*out_best = search_best(*out_result, grid->n, by);
@@ -330,6 +368,10 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 			       (*out_result)[0].why);
 		}
 		out->score = (*out_result)[*out_best].score;
+		r2 = r2_of_all(search.data, &out->score);
+		if (is_time)
+			tr->report->time_r2 = r2;
+		say_little(tr, is_time ? "time" : "accuracy", r2);
 		say_choice(tr, grid, *out_result, *out_best, is_time, by, out->scored_by);
 	}
 	split_free(split);
@@ -552,7 +594,7 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 	bool any_accuracy = false;
 	int status;
 
-	*report = (struct train_report){ 0 };
+	*report = (struct train_report){ .time_r2 = NAN };
 	if (!tr.model)
 		return err_nomem(err, "a model");
 	if (!t->time || t->n_rows == 0) {

@@ -37,14 +37,18 @@ struct train_doubt {
 	uint8_t why;                      /* enum doubt */
 };
 
+#define TRAIN_LITTLE_R2 0.3 /* below this a model explains little, which is said */
+
 struct train_report {                     /* everything tried, for the table people read */
 	struct grid *time_grid, *accuracy_grid;   /* copies; accuracy_grid NULL without accuracy */
 	struct search_result *time_result, *accuracy_result;
 	size_t time_best, accuracy_best;
 	enum search_by time_by, accuracy_by; /* what the best is best by */
 	struct train_doubt *doubted; size_t n_doubted; /* rows that no model of time learnt from */
+	double time_r2;                   /* of the best over all rows held out; NaN: none were */
 	bool leaks;                       /* a random split with replicates on both sides */
-	char notice[8][256]; size_t n_notices; /* "12 rows without accuracy: ...", for people */
+	char notice[12][256]; size_t n_notices; /* "12 rows without accuracy: ...", for people */
+	unsigned choices;                 /* bits of the notices of what was chosen and how good it is */
 };
 
 int train_model(const struct train_params *p, struct model **out, struct train_report *report,

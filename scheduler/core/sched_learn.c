@@ -193,9 +193,8 @@ struct adapt_who learn_who(const struct sched *s, const struct sched_request *r)
 unsigned sched_family_known(const struct sched *s, const struct sched_request *r)
 {
 	uint64_t family = s->adapts ? sched_family(s, r->model, r->values, r->cpus) : 0;
-	double mean;
 
-	return family ? levels_of(s->learnt[r->model].levels, learn_who(s, r), family, &mean) : UINT_MAX;
+	return family ? levels_of(s->learnt[r->model].levels, learn_who(s, r), family).n : UINT_MAX;
 }
 
 void sched_remember(struct sched *s, uint64_t recurring, double batch, double epochs)
@@ -220,12 +219,14 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 	if (scene->adapt) {
 		const struct learnt *m = &s->learnt[r->model];
 		uint64_t family = sched_family(s, r->model, r->values, r->cpus);
-		double mean;
-		unsigned n = family ? levels_of(m->levels, scene->who, family, &mean) : 0;
 
 		scene->new_family = family;
-		if (n)
-			scene->level = spread_level(spread_shared(m->model->time.spread), n, mean);
+		if (family) {
+			struct levels_runs runs = levels_of(m->levels, scene->who, family);
+
+			scene->level = spread_level_of(m->model->time.spread, runs.n, runs.mean,
+						       runs.variance);
+		}
 	}
 	scene->hysteresis = s->hysteresis;
 	scene->recalls = keeps(s, r) && recurring_recall(s->recurring, r->recurring, &scene->recalled_batch,

@@ -158,6 +158,7 @@ static bool hand_over(struct daemon *d, struct job *job)
 	struct json_writer w;
 	int rc;
 
+	learning_drop_failing(d->learning, job);
 	request_of(d, job, &q);
 	rc = sched_submit(d->sched, e.now_ns, &q, &d->decision, &e.verdict, &err);
 	if (rc == -ERR_BUSY)

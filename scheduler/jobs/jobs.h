@@ -64,7 +64,8 @@ struct job {
 	pid_t pid;
 	char *decision_text;           /* of an advised job: what was decided for its start */
 	double epoch, epochs, epoch_accuracy; /* progress; NaN: none */
-	double jobs_before_s, processes_before_s; /* integrals of the load when it started: see life.c */
+	int64_t counted_ns;            /* since when it is part of the load */
+	double jobs_before_s, processes_before_s; /* integrals of the load at that time: see life.c */
 	double other_before_s, other_span_before_s; /* the same of the work of others */
 	double estimate_told_s;        /* the end last stored as an estimate, seconds since 1970 */
 	uint32_t n_cursors;            /* that point to it */

@@ -49,6 +49,7 @@ static void load_enters(struct life *l, struct job *job, int64_t now_ns)
 	load_advance(l, now_ns);
 	l->load_jobs++;
 	l->load_processes += job->row.cpus;
+	job->counted_ns = now_ns;
 	job->jobs_before_s = l->jobs_integral_s;
 	job->processes_before_s = l->processes_integral_s;
 	job->other_before_s = l->other_sum_s;
@@ -352,12 +353,15 @@ static double thousandth(double v)
 }
 
 /* The row of the table of observations that the run makes, in l->value. Returns how many values it has. */
-static size_t observation(struct life *l, const struct job *job, double run_s)
+static size_t observation(struct life *l, const struct job *job)
 {
 	const struct job_type *t = job->type;
 	bool gpus = job->row.gpus > 0; /* unless a parameter of the type is called so */
-	double njobs = fmax(1.0, (l->jobs_integral_s - job->jobs_before_s) / run_s);
-	double processes = fmax(job->row.cpus, (l->processes_integral_s - job->processes_before_s) / run_s);
+	/* Means over the time that was counted, which is longer than the run: it has the start and the end of
+	 * the supervisor in it. A job that was alone met one job. */
+	double span_s = fmax((double)(l->load_since_ns - job->counted_ns) / 1e9, 1e-9);
+	double njobs = fmax(1.0, (l->jobs_integral_s - job->jobs_before_s) / span_s);
+	double processes = fmax(job->row.cpus, (l->processes_integral_s - job->processes_before_s) / span_s);
 	bool lr_is_param = false;
 	size_t n = 0;
 
@@ -487,7 +491,7 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 
 		a->time_s = (double)(r->ended_ns - started_ns) / 1e9;
 		a->value = l->value;
-		a->n_values = observation(l, job, a->time_s);
+		a->n_values = observation(l, job);
 	}
 	jobs_set_state(l->jobs, job, state);
 	save(out, job);

@@ -143,6 +143,8 @@ expect 0 "python: --best-effort asks for no promise" submit train --slo 5s --bes
 here profile train-postrider
 code_is 0 "python: profile measures and trains"
 says out "next  postrider run" "python: profile says what is next"
+says err "model of time: " "python: profile says which model it chose"
+says err "has the least error on rows held out" "python: profile says why"
 from=$(date +%s%N)
 here run train-postrider --slo 5s
 took=$((($(date +%s%N) - from) / 1000000))
@@ -313,5 +315,43 @@ here run --slo 5s -- sh -c 'exit 7' sh '{batch}'
 code_is 7 "command: its exit code is ours"
 here run -- ./train.py
 code_is 2 "command: without a batch it is refused"
+
+# ---- a batch that the command cannot be run with ----
+
+cat >"$dir/w/fits.py" <<'END'
+#!/usr/bin/python3 -S
+import sys, time
+batch = int(sys.argv[1])
+time.sleep(0.01 + 0.32 / batch)
+if batch == 256:
+    sys.exit("out of memory")
+print("val_acc=%.4f" % (0.95 - batch / 2000))
+END
+chmod +x "$dir/w/fits.py"
+failed=0 n=0
+while [ $n -lt 14 ]; do
+	here run --slo 5s -- ./fits.py '{batch}'
+	[ "$code" = 0 ] || failed=$((failed + 1))
+	n=$((n + 1))
+done
+that "a batch that fails is tried once, not again and again" test $failed = 1
+n=0
+until [ $n -ge 900 ] || "$postrider" types 2>/dev/null | grep -A 4 '^fits' | grep -q "its own, from"; do
+	n=$((n + 1))
+	sleep 0.1
+done
+here run --slo 5s -- ./fits.py '{batch}'
+says err "is promised" "a batch that fails: the others have a model"
+expect 0 "a batch that fails: explain" explain "$(sed -n 's/^job \([0-9]*\) .*/\1/p' "$dir/err" | head -n 1)"
+that "a batch that fails is no candidate" sh -c "grep -qE '^ *\\*? +128 ' '$dir/out' && ! grep -qE '^ *\\*? +256 ' '$dir/out'"
+here init --yes -- ./fits.py '{batch}'
+code_is 0 "a batch that fails: init"
+here profile fits-postrider
+code_is 1 "a batch that fails: profile says so by its exit code"
+says err "no run with batch 256 ended well; 'postrider run' chooses among 16, 32, 64, 128" "a batch that fails: profile says what follows"
+here run fits-postrider --slo 5s
+code_is 0 "a batch that fails: run has others"
+expect 0 "a batch that fails: check-config of its folder" check-config "$dir/w/fits-postrider/postrider.json" --json
+json "$dir/out" "a batch that fails is not in the configuration" "list(d['types'].values())[0]['batches'] == [16, 32, 64, 128]"
 stop_daemons
 finish

@@ -167,7 +167,7 @@ json "$dir/out" "JSON: a feasible candidate has at least the chance of its confi
 run predict "$m" --job $job --json
 json "$dir/out" "JSON: no objective, no chance" "all(c['chance'] is None for c in d['candidates'])"
 expect 3 "too few residuals for the confidence" predict "$m" --job $job --slo 2h --confidence 99.99%
-says err "test errors" "too few residuals: how many there are"
+says err "independent test errors and needs 3333" "too few residuals: how many there are, and are needed"
 expect 0 "-q prints the chosen value" predict "$m" --job $job --slo 2h -q
 that "-q prints it alone" test "$(cat "$dir/out")" = 64
 silent err "-q: no talk"

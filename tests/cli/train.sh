@@ -125,7 +125,18 @@ told "$dir/odd.csv" "the table has one batch only: there is nothing to choose" "
 awk -F, -v OFS=, 'NR > 1 { $8 = 0.9 } { print }' "$data" >"$dir/odd.csv"
 told "$dir/odd.csv" "all accuracies are equal: there is nothing to choose but the fastest batch" "constant accuracy"
 awk -F, -v OFS=, 'NR > 1 { $7 = 1 + NR * 7919 % 101 } { print }' "$data" >"$dir/odd.csv"
-told "$dir/odd.csv" "this model of time is worse than the mean of the table" "a model worse than the mean"
+told "$dir/odd.csv" "the model of time is worse than the mean of the table" "a model worse than the mean"
+awk -F, -v OFS=, 'NR > 1 { $8 = "" } { print }' "$data" >"$dir/odd.csv"
+told "$dir/odd.csv" "no accuracy to learn from" "a table whose accuracies are all missing"
+that "missing accuracies are not equal ones" sh -c "! grep -q 'all accuracies are equal' '$dir/err'"
+awk -F, -v OFS=, 'NR > 1 { $8 = NR % 3 ? 0.9 : "" } { print }' "$data" >"$dir/odd.csv"
+told "$dir/odd.csv" "all accuracies are equal" "constant accuracy, some of it missing, the first one too"
+head -n 2 "$data" >"$dir/odd.csv"
+expect 0 "a table of one row" train "$dir/odd.csv" -o "$dir/one.model" --policy postrider
+says err "no scores and no bounds" "a table of one row: no bounds, and that is said"
+job=$(awk -F, 'NR == 2 { printf "network=%s,cpus=%s,njobs=%s", $1, $2, $3 }' "$data")
+expect 3 "a table of one row promises nothing" predict "$dir/one.model" --slo 24h --job "$job"
+says err "the model has 0 independent test errors and needs 3" "a table of one row: what is missing is told"
 
 # ---- usage ----
 expect 2 "no output file is a usage error" train "$data"

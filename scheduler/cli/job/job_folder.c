@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/csv.h"
 #include "common/io.h"
 #include "common/places.h"
 #include "common/text/text.h"
@@ -239,8 +240,49 @@ static long modified(const char *file)
 	return stat(file, &st) ? 0 : (long)st.st_mtime;
 }
 
+/* Every run with this batch failed or was ended; false without such a run. */
+static bool always_failed(const struct csv *t, const char *batch)
+{
+	int at = csv_column(t, "batch"), status = csv_column(t, "status");
+	bool seen = false;
+
+	for (size_t i = 0; at >= 0 && status >= 0 && i < t->n_rows; i++) {
+		const char *how = csv_cell(t, i, (size_t)status);
+
+		if (strcmp(csv_cell(t, i, (size_t)at), batch))
+			continue;
+		if (strcmp(how, "failed") && strcmp(how, "timeout"))
+			return false;
+		seen = true;
+	}
+	return seen;
+}
+
+void job_folder_batches(const struct job_folder *f, struct strbuf *out_working, struct strbuf *out_failed)
+{
+	const struct profile_factor *batch = NULL;
+	struct profile_design d;
+	struct csv *t = NULL;
+
+	profile_design_init(&d);
+	if (!profile_design_read(&d, f->job, NULL) && !csv_read_file(f->table, &t, NULL))
+		batch = profile_factor_find(&d, "batch");
+	for (size_t i = 0; batch && i < batch->n_levels; i++) {
+		struct strbuf *to = always_failed(t, batch->level[i]) ? out_failed : out_working;
+
+		strbuf_printf(to, "%s%s", to->len ? ", " : "", batch->level[i]);
+	}
+	if (!out_working->len || !out_failed->len) {
+		strbuf_reset(out_working);
+		strbuf_reset(out_failed);
+	}
+	csv_free(t);
+	profile_design_release(&d);
+}
+
 void job_folder_type(const struct job_folder *f, const char *name, struct strbuf *out)
 {
+	struct strbuf working = { 0 }, failed = { 0 };
 	bool known = job_folder_has(f->model);
 
 	if (known)
@@ -258,6 +300,11 @@ void job_folder_type(const struct job_folder *f, const char *name, struct strbuf
 		strbuf_puts(out, ",\n      \"curves\": ");
 		put_string(out, f->curves);
 	}
+	job_folder_batches(f, &working, &failed);
+	if (working.len && !working.failed)
+		strbuf_printf(out, ",\n      \"batches\": [%s]", strbuf_text(&working));
+	strbuf_release(&working);
+	strbuf_release(&failed);
 	strbuf_puts(out, "}");
 }
 

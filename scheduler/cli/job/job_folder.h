@@ -41,6 +41,9 @@ int job_folder_write(const struct job_folder *f, const struct profile_design *d,
                      const struct job_folder_notes *notes, struct err *err);
 /* The configuration alone. */
 int job_folder_configure(const struct job_folder *f, struct err *err);
+/* The batches of the description, as "16, 32": those that `profile` measured and no run ever ended well with
+ * (`failed`), and the others. Both are empty if none failed, or all did. */
+void job_folder_batches(const struct job_folder *f, struct strbuf *out_working, struct strbuf *out_failed);
 /* The job type as a configuration names it: `"NAME": {...}`. Its model is in the folder, or the daemon
  * trains one after JOB_FOLDER_FIRST runs. */
 #define JOB_FOLDER_FIRST 12 /* a bound at 90 % needs 9 errors, and a few runs are left out of each fit */

@@ -207,8 +207,8 @@ int predict_table(const struct cli *c, double confidence, const char *slo_column
 		predictor_predict(&m->accuracy.predictor, p.x, in.table->n_rows, p.accuracy);
 	if (slo_column)
 		rc = find_chances(in.csv, slo_column, m, in.table, &p, err);
-	if (!rc && slo_column && !m->time.conformal.n)
-		cli_notice(c, "chance stays empty: %s has no test errors to tell it from", c->arg[0]);
+	if (!rc && slo_column && isnan(conformal_confidence(&m->time.conformal, 0.0)))
+		cli_notice(c, "chance stays empty: %s has too few test errors to tell it from", c->arg[0]);
 	if (!rc)
 		rc = put_table(out, in.csv, m, in.table, &p, bounded, q, err);
 out:

@@ -346,9 +346,9 @@ static void say_rejected(const struct model *m, const struct answer *a)
 			"the model's queue is unstable at this load, so that there is no time to promise\n");
 	else if (isnan(d->smallest_slo_s))
 		fprintf(stderr,
-			"no time can be promised at this confidence: the model has %zu test errors and needs "
-			"%zu\n",
-			m->time.conformal.n, conformal_needed(d->confidence));
+			"no time can be promised at this confidence: the model has %zu independent test "
+			"errors and needs %zu\n",
+			m->time.conformal.groups, conformal_least(d->confidence));
 	else
 		fprintf(stderr, "the shortest SLO that could be promised at %g %%: %s\n",
 			100.0 * d->confidence, cli_seconds_up(d->smallest_slo_s, least));

@@ -27,6 +27,7 @@ struct options {
 	uint64_t seed, search_rows;
 	double time_limit_s; /* NaN: none */
 	bool plain_bounds, believe_all, learning_curve, dry_run;
+	bool in_words; /* no tables: notes say what was chosen, and warn */
 	enum search_by by_score; /* of --select */
 	const struct policy *by; /* of --policy */
 	bool searches; /* the policy has a choice of models or settings, and --set says nothing */
@@ -165,36 +166,37 @@ static void say_choice(const struct cli *c, const struct model *m, const struct 
 {
 	int at = schema_find(t->schema, t->schema->decision);
 	const double *batch = at >= 0 ? t->column[at].number : NULL;
-	bool constant = t->accuracy != NULL;
-	size_t without = 0;
+	double least = INFINITY, most = -INFINITY; /* of the accuracies */
+	size_t without = 0, with_accuracy = 0;
 
 	for (size_t i = 0; i < t->n_rows; i++) {
 		without += batch && isnan(batch[i]);
-		constant &= t->accuracy && (isnan(t->accuracy[i]) || t->accuracy[i] == t->accuracy[0]);
+		if (!t->accuracy || isnan(t->accuracy[i]))
+			continue;
+		least = fmin(least, t->accuracy[i]);
+		most = fmax(most, t->accuracy[i]);
+		with_accuracy++;
 	}
 	if (without)
 		cli_notice(c, "%zu of %zu rows have no %s; they say nothing about the choice of one", without,
 			   t->n_rows, t->schema->decision);
 	if (m->n_candidates == 1)
 		cli_notice(c, "the table has one %s only: there is nothing to choose", t->schema->decision);
-	else if (constant && t->n_rows > 1)
+	else if (with_accuracy > 1 && least == most)
 		cli_notice(c, "all accuracies are equal: there is nothing to choose but the fastest %s",
 			   t->schema->decision);
-	if (cli_score(&m->time.score)->r2 < 0.0)
-		cli_notice(c,
-			   "warning: on rows that it has not seen, this model of time is worse than the mean "
-			   "of the table (R2 "
-			   "%.2f); do not rely on it",
-			   cli_score(&m->time.score)->r2);
 }
 
-static void say_notices(const struct cli *c, const struct model *m, const struct train_report *r)
+/* in_words: of the notices about models only those of what was chosen, and how good it is. */
+static void say_notices(const struct cli *c, const struct model *m, const struct train_report *r,
+			bool in_words)
 {
 	say_doubted(c, r, DOUBT_REPEATED,
 		    "the time is that of another setting to the last digit, where it fits better");
 	say_doubted(c, r, DOUBT_FAR, "the time is far from what all other rows say");
 	for (size_t i = 0; i < r->n_notices; i++)
-		cli_notice(c, "%s", r->notice[i]);
+		if (!in_words || r->choices >> i & 1)
+			cli_notice(c, "%s", r->notice[i]);
 	if (r->leaks)
 		cli_notice(c,
 			   "training and test rows have equal settings, so the scores are too good; --group "
@@ -258,7 +260,7 @@ static int join_open(struct joined *j, const struct cli *c, const struct options
 		rc = curves_join(in->csv, j->csv, in->schema, &j->curves, err);
 	if (!rc)
 		rc = table_read(j->curves->csv, in->schema, true, &j->table, err);
-	if (!rc)
+	if (!rc && !o->in_words)
 		say_joined(c, o, j->curves);
 	return rc;
 }
@@ -341,11 +343,11 @@ static int deliver(const struct cli *c, const struct options *o, const struct ta
 			rc = cli_write(c->output, &file.out, err);
 	}
 	if (!rc) {
-		say_notices(c, m, r);
+		say_notices(c, m, r, o->in_words);
 		say_choice(c, m, t);
 		if (c->json)
 			train_view_json(&text, c, o->dry_run, m, r, o->learning_curve ? l : NULL);
-		else if (!c->quiet)
+		else if (!c->quiet && !o->in_words)
 			train_view_text(&text, c, o->dry_run, m, r, o->learning_curve ? l : NULL);
 		if (text.len || text.failed)
 			rc = cli_write(NULL, &text, err);
@@ -390,9 +392,11 @@ static int check_usage(const struct cli *c, struct options *o)
 	return 0;
 }
 
-int verb_train(int argc, char **argv)
+static int train_verb(int argc, char **argv, bool in_words)
 {
-	struct options o = { .seed = 1, .search_rows = NOT_GIVEN, .time_limit_s = NAN };
+	struct options o = {
+		.seed = 1, .search_rows = NOT_GIVEN, .time_limit_s = NAN, .in_words = in_words
+	};
 	const struct cli_option option[] = {
 		{ 0, "schema", CLI_TEXT, "FILE", "a schema file: what the columns mean (default: built in)",
 		  &o.schema },
@@ -493,4 +497,14 @@ int verb_train(int argc, char **argv)
 	joined_release(&joined);
 	cli_input_release(&in);
 	return code;
+}
+
+int verb_train(int argc, char **argv)
+{
+	return train_verb(argc, argv, false);
+}
+
+int train_in_words(int argc, char **argv)
+{
+	return train_verb(argc, argv, true);
 }

@@ -6,6 +6,9 @@
 #include "predictors/search/train.h"
 #include "scheduler/cli/cli.h"
 
+/* verb_train.c: the verb without its tables: notes alone say what was chosen, and why. */
+int train_in_words(int argc, char **argv);
+
 /* train_view.c: what was trained. */
 void train_view_text(struct strbuf *out, const struct cli *c, bool dry_run, const struct model *m,
                      const struct train_report *r, const struct learning *l);

@@ -10,6 +10,7 @@
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/job/job_folder.h"
+#include "scheduler/cli/model/views.h"
 #include "scheduler/cli/profile/campaign_view.h"
 #include "scheduler/cli/profile/engine_option.h"
 #include "scheduler/engines/profile_run.h"
@@ -288,14 +289,27 @@ static double mean_time(const struct profile_campaign *k)
 static int train_folder(struct verb *v)
 {
 	struct job_folder *f = &v->folder;
-	char *argv[] = { "train",     f->table, "-o",       f->model,  "--policy",
-			 "postrider", "-q",     "--curves", f->curves, NULL };
-	int code = verb_train(has_curves(&v->k) ? 9 : 7, argv);
+	struct strbuf working = { 0 }, failed = { 0 };
+	char *argv[12] = { "train", f->table, "-o", f->model, "--policy", "postrider" };
+	int argc = 6, code;
 	struct err err = { 0 };
 	char a[32];
 
+	if (has_curves(&v->k)) {
+		argv[argc++] = "--curves";
+		argv[argc++] = f->curves;
+	}
+	if (v->c->quiet)
+		argv[argc++] = "-q";
+	code = train_in_words(argc, argv);
 	if (!code && job_folder_configure(f, &err))
 		code = cli_fail(&err);
+	job_folder_batches(f, &working, &failed);
+	if (failed.len)
+		cli_notice(v->c, "no run with batch %s ended well; 'postrider run' chooses among %s",
+			   strbuf_text(&failed), strbuf_text(&working));
+	strbuf_release(&working);
+	strbuf_release(&failed);
 	if (code || v->c->quiet || v->c->json)
 		return code;
 	printf("Model written to %s.\n\nnext  postrider run %s --slo %s\n", cli_clean(f->model),
@@ -312,7 +326,9 @@ static int exit_code(const struct profile_campaign *k)
 
 static int check_usage(const struct cli *c, const struct options *o)
 {
-	if (!c->output && !o->dry_run && !(c->n_args && job_folder_is(c->arg[0])))
+	/* a folder or design that is not there is said first */
+	if (!c->output && !o->dry_run &&
+	    !(c->n_args && (job_folder_is(c->arg[0]) || access(c->arg[0], F_OK))))
 		return cli_usage_error(c, "no output file: add -o OUT.csv, or -n to see the plan");
 	if (c->output && !strcmp(c->output, "-"))
 		return cli_usage_error(c, "-o -: the table grows run by run, so it needs a file");

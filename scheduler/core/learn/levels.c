@@ -12,8 +12,7 @@
 
 struct level {
 	uint64_t key, used_at; /* by the count of observations; 0: free */
-	unsigned n;
-	double mean;
+	struct levels_runs runs;
 };
 
 struct levels {
@@ -59,19 +58,21 @@ void levels_observe(struct levels *l, struct adapt_who who, uint64_t family, dou
 {
 	uint64_t key = key_of(who, family);
 	struct level *v = (struct level *)look_up(l, key);
+	double off;
 
 	if (!v->used_at || v->key != key)
 		*v = (struct level){ .key = key };
 	v->used_at = ++l->observed;
-	v->n += v->n < LEVELS_RECENT;
-	v->mean += (score - v->mean) / v->n;
+	v->runs.n += v->runs.n < LEVELS_RECENT;
+	off = score - v->runs.mean;
+	v->runs.mean += off / v->runs.n;
+	v->runs.variance += (off * (score - v->runs.mean) - v->runs.variance) / v->runs.n;
 }
 
-unsigned levels_of(const struct levels *l, struct adapt_who who, uint64_t family, double *out_mean)
+struct levels_runs levels_of(const struct levels *l, struct adapt_who who, uint64_t family)
 {
 	uint64_t key = key_of(who, family);
 	const struct level *v = look_up(l, key);
 
-	*out_mean = v->used_at && v->key == key ? v->mean : 0.0;
-	return v->used_at && v->key == key ? v->n : 0;
+	return v->used_at && v->key == key ? v->runs : (struct levels_runs){ 0 };
 }

@@ -1,6 +1,5 @@
 /* The error of the model for families of jobs that are not in its table (predictors/models/spread.h): the
- * mean of log(actual / predicted time) of the latest jobs of each. One short run of a new family, a probe,
- * measures the error that all its jobs share.
+X
  *
  * Users do not trust each other, so a level is kept by user and job type, too: the runs of one user do not
  * change the levels of others. Only levels_new() allocates; when it is full, the level unused for longest of
@@ -22,7 +21,10 @@ void levels_free(struct levels *l);
 
 /* family: not 0. score: log(actual / predicted), finite. */
 void levels_observe(struct levels *l, struct adapt_who who, uint64_t family, double score);
-/* How many of the latest jobs a level has, at most LEVELS_RECENT, and their mean; 0: none. */
-unsigned levels_of(const struct levels *l, struct adapt_who who, uint64_t family, double *out_mean);
+struct levels_runs {
+	unsigned n; /* of the latest jobs, at most LEVELS_RECENT; 0: none */
+	double mean, variance;
+};
+struct levels_runs levels_of(const struct levels *l, struct adapt_who who, uint64_t family);
 
 #endif

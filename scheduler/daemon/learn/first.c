@@ -1,12 +1,14 @@
 /* Jobs of a type that has no model yet: which batch they take, and how long they may run. How often each
  * batch was taken is counted as jobs come and end, so that to choose one takes no longer where there are many
- * jobs. See learning.h. */
+ * jobs. And batches that jobs cannot be run with: too large for the memory, as a rule. See learning.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "scheduler/daemon/learn/learning_internal.h"
+
+#define FAILED_COUNTS 3 /* jobs, in the turns of a batch that jobs fail with */
 
 static struct first_batches *of_type(const struct learning *l, int type)
 {
@@ -64,16 +66,53 @@ void learning_first_ended(struct learning *l, const struct job *job)
 	struct tried *t = find(of_type(l, job->type_number), job->row.batch);
 	enum job_state state = job->row.state;
 
-	if (!t || t->n == 0)
+	if (state == JOB_FAILED && !t && job->row.batch > 0.0)
+		t = make(l, job->type_number, job->row.batch);
+	if (!t)
 		return;
 	if (learning_is_observation(&job->row)) {
 		t->n_times++;
 		t->log_s += log((double)(job->row.ended_ns - job->row.started_ns) / 1e9);
-	} else if (state == JOB_CANCELLED || state == JOB_FAILED) {
+	} else if (state == JOB_FAILED) {
+		t->n_failed++;
+	} else if (state == JOB_CANCELLED && t->n) {
 		t->n--;
-		if (t->n == 0)
+		if (t->n + t->n_failed == 0)
 			t->batch = 0.0;
 	}
+}
+
+/* Jobs failed with it, and none ever ended well. */
+static bool fails(const struct tried *t)
+{
+	return t && t->n_failed && !t->n_times;
+}
+
+static bool has_candidate(const struct model *m, double batch)
+{
+	for (size_t i = 0; i < m->n_candidates; i++)
+		if (m->candidate[i] == batch)
+			return true;
+	return false;
+}
+
+void learning_drop_failing(const struct learning *l, struct job *job)
+{
+	const struct model *m = l->d->setup->slot[job->slot].model;
+	const struct first_batches *f = of_type(l, job->type_number);
+	size_t kept = 0;
+
+	if (!m || !f || job->row.batches)
+		return;
+	for (size_t i = 0; i < job->n_batches; i++)
+		kept += has_candidate(m, job->batch[i]) || !fails(find(f, job->batch[i]));
+	if (!kept)
+		return;
+	kept = 0;
+	for (size_t i = 0; i < job->n_batches; i++)
+		if (has_candidate(m, job->batch[i]) || !fails(find(f, job->batch[i])))
+			job->batch[kept++] = job->batch[i];
+	job->n_batches = kept;
 }
 
 void learning_first_restore(struct learning *l)
@@ -89,6 +128,12 @@ void learning_first_restore(struct learning *l)
 			learning_first_ended(l, j);
 		}
 	}
+}
+
+/* How much is known of it, in jobs: one that only failed is tried again when the others are known well. */
+static size_t known(const struct tried *t)
+{
+	return t->n + (fails(t) ? FAILED_COUNTS * t->n_failed : 0);
 }
 
 double learning_first_batch(const struct learning *l, const struct job *job, const double *batch, size_t n,
@@ -107,7 +152,7 @@ double learning_first_batch(const struct learning *l, const struct job *job, con
 
 		if (!t)
 			t = &never;
-		if (!least || t->n < least->n || (t->n == least->n && off < best_off)) {
+		if (!least || known(t) < known(least) || (known(t) == known(least) && off < best_off)) {
 			best = i;
 			least = t;
 		}

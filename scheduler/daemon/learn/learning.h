@@ -54,6 +54,9 @@ bool learning_knows(struct learning *l, const struct job *job, char *why, size_t
  * average; NaN: none has ended. */
 double learning_first_batch(const struct learning *l, const struct job *job, const double *batch, size_t n,
                             double *out_guess_s);
+/* Takes batches out of the job's choice with which jobs of its type have only ever failed (out of memory,
+ * say), unless the model's table has runs with them, the user named them, or no other is left. */
+void learning_drop_failing(const struct learning *l, struct job *job);
 /* A job was admitted, and a job has ended, in whatever state: how often each batch was taken. */
 void learning_first_taken(struct learning *l, const struct job *job);
 void learning_first_ended(struct learning *l, const struct job *job);

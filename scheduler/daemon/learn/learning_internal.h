@@ -16,10 +16,11 @@
 
 #define LEARNING_BATCHES 256 /* told apart of a type without a model; a further one counts as never tried */
 
-struct tried {               /* a batch that jobs without a model took: first.c */
+struct tried {               /* a batch that jobs without a model took, or that jobs failed with: first.c */
 	double batch;        /* 0: free */
-	size_t n;            /* jobs that live, are done or lost */
-	size_t n_times;      /* of them that tell how long they took */
+	size_t n;            /* jobs without a model that live, are done, lost or failed */
+	size_t n_failed;     /* with a model or without one */
+	size_t n_times;      /* jobs that tell how long they took */
 	double log_s;        /* sum of the logarithms of these times */
 };
 

@@ -26,6 +26,7 @@ struct training {
 	struct recipe recipe;
 	struct training_base base;
 	struct training_rows rows;
+	char chosen[128]; /* for people: the model of time, and how good it is */
 };
 
 static void training_release(struct training *t)
@@ -269,7 +270,19 @@ static int compare(struct training *t, size_t n, struct model_version *v, struct
 	return 0;
 }
 
-static int training_fit(const struct training *g, const struct training_table *t, const char *created,
+static void describe_choice(const struct model *m, double r2, char *out, size_t size)
+{
+	const struct model_target *t = &m->time;
+	double off = t->score.n_folds ? 100.0 * expm1(sqrt(t->score.mean.log_mse)) : NAN;
+	int n = snprintf(out, size, "; the time is by %s", t->predictor.ops->name);
+
+	if (isfinite(off))
+		n += snprintf(out + n, size - (size_t)n, ", off by %.1f %% on rows held out", off);
+	if (r2 < TRAIN_LITTLE_R2)
+		snprintf(out + n, size - (size_t)n, ", and explains little (R2 %.2f)", r2);
+}
+
+static int training_fit(struct training *g, const struct training_table *t, const char *created,
 			struct model **out, struct err *err)
 {
 	struct grid_point time = g->recipe.time, accuracy = g->recipe.accuracy;
@@ -287,6 +300,8 @@ static int training_fit(const struct training *g, const struct training_table *t
 	p.created = created;
 	p.program = g->w->program;
 	rc = train_model(&p, out, &report, err);
+	if (!rc)
+		describe_choice(*out, report.time_r2, g->chosen, sizeof g->chosen);
 	train_report_release(&report);
 	return rc;
 }
@@ -333,15 +348,15 @@ static void describe(const struct training *t, struct model_version *v)
 		snprintf(unusable, sizeof unusable, "; %zu observations could not be used",
 			 t->rows.n_unusable);
 	if (!v->tested)
-		snprintf(v->message, sizeof v->message, "the first model, from %zu rows%s", v->rows,
-			 unusable);
+		snprintf(v->message, sizeof v->message, "the first model, from %zu rows%s%s", v->rows,
+			 t->chosen, unusable);
 	else
 		snprintf(v->message, sizeof v->message,
 			 "on the last %zu jobs the new model is off by %.1f %% where the old one is by %.1f "
 			 "%% (p %.2g): "
-			 "%s%s",
+			 "%s%s%s",
 			 v->tested, 100.0 * expm1(v->new_error), 100.0 * expm1(v->old_error), v->p,
-			 v->accepted ? "taken" : "not taken", unusable);
+			 v->accepted ? "taken" : "not taken", t->chosen, unusable);
 }
 
 static void now_text(char *out, size_t size)

@@ -409,6 +409,7 @@ static int decide_arrival(struct daemon *d, struct job *job, const struct submis
 
 	if (rc)
 		return rc;
+	learning_drop_failing(d->learning, job);
 	binding_request(job, &q);
 	/* A job like none the model has seen is taken, and learned from, but nothing is promised. */
 	if (!known)

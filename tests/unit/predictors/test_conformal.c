@@ -124,6 +124,18 @@ TEST(test_needed_counts)
 	}
 }
 
+/* A table of one row: nothing can be held out, and a model file has no residuals. */
+TEST(test_without_residuals_there_is_neither_a_bound_nor_a_chance)
+{
+	struct conformal none = { .base = 1.0 };
+	double q = 7.0;
+
+	assert_int_equal(conformal_quantile(&none, 0.9, &q, NULL), -ERR_NODATA);
+	assert_int_equal(conformal_quantile(&none, 0.123456, &q, NULL), -ERR_NODATA);
+	assert_true(q == 7.0);
+	assert_true(isnan(conformal_confidence(&none, 0.0)) && isnan(conformal_confidence(&none, 9.0)));
+}
+
 TEST(test_a_confidence_outside_0_to_1_is_an_argument_error)
 {
 	static const double bad[] = { 0.0, 1.0, -0.1, 90.0, NAN };

@@ -89,6 +89,30 @@ TEST(test_runs_of_a_family_tell_its_level)
 	assert_true(spread_level(0.0, 3, 0.7).shift == 0.0 && spread_level(0.0, 3, 0.7).narrow == 1.0);
 }
 
+/* The table has two families, so it cannot tell what a third shares with its like: its runs do. */
+TEST(test_runs_tell_the_level_where_the_table_cannot)
+{
+	struct spread *s;
+	struct spread_level v;
+
+	assert_int_equal(spread_make(&table, &s, NULL), 0);
+	spread_set(s, (const double[]){ 0.1, 0.1, 0.1, 0.1 }, 0.1);
+	assert_true(spread_shared(s) == 0.5);
+	v = spread_level_of(s, 0, 0.0, 0.0);
+	assert_true(v.shift == 0.0 && v.narrow == 1.0);
+	v = spread_level_of(s, 1, 0.1, 0.0); /* as far off as any run: half of it counts */
+	assert_true(fabs(v.shift - 0.05) <= 1e-12 && v.narrow > 1.0);
+	v = spread_level_of(s, 1, 0.001, 0.0);
+	assert_true(fabs(v.shift) < 1e-6 && v.narrow < 1.001);
+	v = spread_level_of(s, 1, 1.0, 0.0); /* ten times that: nearly all of it */
+	assert_true(v.shift > 0.98 && v.shift < 1.0 && v.narrow > 1.4 && v.narrow < 1.42);
+	v = spread_level_of(s, 20, -1.0, 0.0);
+	assert_true(v.shift < -0.999 && v.narrow > 1.0 && v.narrow < 1.03);
+	v = spread_level_of(s, 20, -1.0, 0.04); /* runs that vary by twice the model's errors */
+	assert_true(v.narrow > 1.8 && v.narrow < 2.1);
+	spread_free(s);
+}
+
 TEST(test_labels_are_contexts_and_settings)
 {
 	struct spread *s;
