@@ -1,5 +1,6 @@
 /* The error of the model for families of jobs that are not in its table (predictors/models/spread.h): the
-X
+ * mean and variance of log(actual / predicted time) of the latest jobs of each. One short run of a new
+ * family, a probe, measures the error that all its jobs share.
  *
  * Users do not trust each other, so a level is kept by user and job type, too: the runs of one user do not
  * change the levels of others. Only levels_new() allocates; when it is full, the level unused for longest of
