@@ -204,7 +204,7 @@ build-tests: $(PROGRAMS) $(TESTS) $(fuzz_replay) ## build the programs and every
 
 .PHONY: check
 check: build-tests ## build and run every test (packages must be there)
-	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh $(TESTS) $(fuzz_replay)
+	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh $(TESTS) $(fuzz_replay) $(ALSO)
 
 # The report is tested in a real browser, and clocks that are set with faketime; without these packages such tests say `skipped`.
 .PHONY: test
@@ -217,13 +217,15 @@ test: deps ## install what is missing, then check
 # -g1: reports name functions and lines, and the compiler takes an eighth less time.
 asan := SAN=address,undefined OPT='-O1 -g1'
 tsan := SAN=thread OPT='-O1 -g1'
-.PHONY: asan asan-full build-asan tsan build-tsan
+.PHONY: asan asan-full build-asan tsan build-tsan sanitizers
 asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer, without those that would find nothing (tests/run.sh says which)
 	@$(MAKE) --no-print-directory $(asan) check
 asan-full: ## all tests under them, none left out
 	@FULL=1 $(MAKE) --no-print-directory $(asan) check
 tsan: ## the tests of everything that uses threads, under ThreadSanitizer
 	@$(MAKE) --no-print-directory $(tsan) check-threads
+sanitizers: build-tsan ## asan and tsan as one run, so that no core waits for the last test of either
+	@$(MAKE) --no-print-directory $(asan) ALSO='$(patsubst $B/%,build/thread/%,$(thread_tests))' check
 build-asan: ## what asan runs
 	@$(MAKE) --no-print-directory $(asan) build-tests
 build-tsan: ## what tsan runs

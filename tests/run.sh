@@ -7,7 +7,7 @@
 # tests/cli/ do. Without --only all scripts of tests/cli/ run as well.
 #
 # From the environment: BIN, the folder of the built programs; BUILD_DIR, that of this flavour's
-# objects; SAN, its sanitizers.
+# objects; SAN, its sanitizers. Programs below build/thread/ get those of ThreadSanitizer, so that one run can have both.
 # TEST_TIMEOUT (600) is the longest a single program may take, in seconds. TEST_JOBS is how many tests run at a time: two
 # more than there are cores, because many of them wait for a daemon. Tests that measure the machine itself run alone,
 # afterwards. The results are printed in the same order in any case.
@@ -50,11 +50,18 @@ corpus_of() {
 	case ${1##*/} in replay_*) echo "tests/fuzz/corpus/${1##*/replay_}" ;; esac
 }
 
+# start TEST: as its flavour wants it
+start() (
+	! of_threads "$1" || SAN=thread BUILD_DIR=$PWD/build/thread BIN=$PWD/build/thread
+	exec timeout -k 10 "$limit" $as_usual "$1" $(corpus_of "$1") 2>&1 </dev/null
+)
+of_threads() { case $1 in build/thread/*) ;; *) return 1 ;; esac; }
+
 # --one FOLDER TEST: runs it, and leaves there what it said, how it ended and how long it took
 if [ "${1:-}" = --one ]; then
 	kept=$2/$(echo "$3" | tr / _)
 	began=$(date +%s.%N)
-	timeout -k 10 "$limit" $as_usual "$3" $(corpus_of "$3") >"$kept.log" 2>&1 </dev/null
+	start "$3" >"$kept.log"
 	status=$?
 	processor_s "$kept.times" >"$kept.used"
 	echo "$began $(date +%s.%N) $(cat "$kept.used")" |
@@ -97,7 +104,7 @@ run() {
 	processor_s "$ahead/times" >"$ahead/used"
 	read -r used_before <"$ahead/used"
 	run_start=$(now)
-	timeout -k 10 "$limit" $as_usual "$1" $(corpus_of "$1") >"$log" 2>&1 </dev/null
+	start "$1" >"$log"
 	status=$?
 	seconds=$(echo "$run_start $(now)" | awk '{ printf "%.2f", $2 - $1 }')
 	processor_s "$ahead/times" >"$ahead/used"
@@ -148,6 +155,7 @@ report() {
 
 run_cmocka() {
 	name=${1##*/}
+	! of_threads "$1" || name=$name:thread
 	again=$1
 	run "$1"
 	n_ok=$(count '^ok [0-9]+ - ')
@@ -214,22 +222,23 @@ wanted() {
 	[ -z "$SAN" ] || [ -n "$FULL" ] || ! needs_no_sanitizer "$1"
 }
 
-# independent TEST...: those that may run beside others. The rest measures how busy the machine is, or how fast
-# threads get a core.
+# independent TEST...: those that may run beside others. The rest measures how busy the machine is, or how fast it is; a
+# sanitized test_other_load reads this but does not judge it.
 independent() {
 	for test; do
 		case $test in
-		*/test_other_load | */test_pool | */test_threads | */test_crowd | */test_soak | */tests/bars/*) ;;
+		*/tests/bars/*) ;;
+		*/test_other_load) [ -z "$SAN" ] || echo "$test" ;;
 		*) ! wanted "$test" || echo "$test" ;;
 		esac
 	done
 }
 
 # The longest in processor time and in waiting, so that none of them is left at the end to run while a core has nothing to do.
-longest="parity.sh test_training train.sh test_learning report.sh slurm.sh own_job.sh golden.sh test_durability python.sh automl.sh
-	test_protocol test_supervisor engine.sh test_limits test_store_failure page.sh daemon_verbs.sh profile.sh test_automl_tune
-	test_crash test_reload test_replay compare.sh test_states test_model_io test_baselines test_predictors test_doubt test_compare
-	test_storage other_work.sh submit.sh test_policies"
+longest="parity.sh test_training train.sh other_work.sh test_learning test_replay report.sh slurm.sh own_job.sh golden.sh
+	test_durability python.sh test_soak automl.sh test_protocol test_supervisor engine.sh test_crowd test_limits test_store_failure
+	page.sh daemon_verbs.sh profile.sh test_automl_tune test_crash test_reload test_predictors test_daemons test_nodes test_baselines
+	test_life_property test_policies compare.sh replay.sh test_compare test_states test_model_io test_doubt test_storage submit.sh"
 # longest_first: lines of tests, in the order in which they are to start
 longest_first() {
 	awk -v longest="$(echo $longest)" 'BEGIN { n = split(longest, name, " "); for (i = 1; i <= n; i++) place[name[i]] = i }

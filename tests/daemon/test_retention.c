@@ -66,7 +66,9 @@ TEST(test_rejected_submits_do_not_grow_the_database)
 		sleep_s(0.05);
 		rows = database_number(&y, "SELECT count(*) FROM jobs");
 	}
-	assert_true(database_number(&y, "SELECT count(DISTINCT job) FROM decisions") == rows);
+	/* one query: the daemon may delete between two */
+	assert_true(database_number(&y, "SELECT (SELECT count(*) FROM jobs) = "
+					"(SELECT count(DISTINCT job) FROM decisions)") == 1.0);
 	assert_true(stat_of(t, "loop.max_busy_ms") < 20 || sanitized());
 	talk_close(t);
 	fixture_close(&y);

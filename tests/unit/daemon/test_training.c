@@ -187,7 +187,7 @@ TEST(test_an_equal_model_is_not_taken)
 TEST(test_a_worse_model_is_not_taken)
 {
 	struct config_learning c = defaults();
-	struct trainer *l = trainer_at(fresh_folder(), "courier", &c);
+	struct trainer *l = trainer_at(fresh_folder(), "boost-full", &c);
 	char *path = first_model(l, 200), *rows;
 	struct world same = { .speed = 1.0, .noise = 0.05, .seed = 4 },
 		     mad = { .speed = 1, .nonsense = 1, .seed = 5 };
@@ -279,18 +279,21 @@ TEST(test_settings_of_the_model_in_use_are_kept)
 TEST(test_models_are_searched_where_the_policy_has_a_choice)
 {
 	struct config_learning c = defaults();
-	struct trainer *l = trainer_at(fresh_folder(), "postrider", &c);
+	struct trainer *l;
 	struct world moved = { .speed = 2.0, .noise = 0.05, .seed = 6 };
-	struct training_result first = learn(l, &usual, 60, NULL), r;
+	struct training_result first, r;
 	const char *accuracy;
 	double cores;
 
+	c.test_jobs = 20;
+	l = trainer_at(fresh_folder(), "postrider", &c);
+	first = learn(l, &usual, 30, NULL);
 	if (first.err.code)
 		fail_msg("%s", first.err.text);
 	accuracy = first.model->accuracy.predictor.ops->name;
 	assert_true(strcmp(accuracy, "forest") ||
 		    settings_get(&first.model->accuracy.predictor.settings, "depth") != 9.0);
-	r = learn(l, &moved, 120, first.path);
+	r = learn(l, &moved, 50, first.path);
 	assert_true(r.accepted);
 	cores = settings_get(&r.model->time.predictor.settings, "cores");
 	assert_true(cores == 0.0 || cores == 2.0);

@@ -334,7 +334,8 @@ TEST(test_a_flipped_bit_behind_the_checksum_does_no_harm)
 
 		for (size_t i = 0; i < m->features->n; i++)
 			x[i] = 3.7;
-		for (size_t i = 0; i < a.len * 8; i++) {
+		/* under a sanitizer one bit of every byte, not the same in all */
+		for (size_t i = 0; i < a.len * 8; i += sanitized() ? 7 : 1) {
 			double p;
 
 			memcpy(b.text, a.text, a.len);

@@ -10,6 +10,7 @@
 
 #include "common/io.h"
 #include "scheduler/process/other_load.h"
+#include "tests/support/support.h"
 #include "tests/support/test.h"
 
 /* As a kernel of version 6 writes it, on two cpus. */
@@ -321,6 +322,10 @@ TEST(test_a_real_hog_is_one_process)
 	double quiet, busy, after, spread;
 	pid_t hog;
 
+	if (sanitized()) { /* other tests run meanwhile: the files are read, and nothing is judged */
+		assert_true(watch(&o, 1.2, &spread) >= 0.0);
+		return;
+	}
 	quiet = watch(&o, 3.0, &spread);
 	if (quiet > 0.5 || spread > 0.3) {
 		printf("skipped: %.2f processes of others (+- %.2f) keep this machine busy\n", quiet, spread);

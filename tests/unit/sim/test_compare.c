@@ -536,7 +536,7 @@ TEST(test_models_that_are_kept_are_the_models_that_are_trained)
 	struct compare_cache *cache;
 	struct bed b;
 
-	bed_measured(&b, "courier,naive", 4);
+	bed_measured(&b, "boost-full,naive", 4);
 	b.p.keep_outcomes = true; /* bytes_of() has the jobs, too */
 	assert_int_equal(compare_cache_new(&cache, NULL), 0);
 	for (int round = 0; round < 2; round++) { /* the second one finds everything */

@@ -592,6 +592,7 @@ TEST(test_ten_thousand_live_jobs_are_read_quickly)
 	uint64_t last = 0;
 	struct err err = { 0 };
 	double started;
+	clock_t used;
 	int calls = 0;
 
 	for (uint64_t i = 1; i <= 20000; i++) {
@@ -605,11 +606,12 @@ TEST(test_ten_thousand_live_jobs_are_read_quickly)
 	started = now_s();
 	s = open_store(dir);
 	print_message("opened in %.1f ms\n", (now_s() - started) * 1e3);
-	started = now_s();
+	used = clock();
 	assert_int_equal(store_each_live(s, count_jobs, &last, &err), 0);
-	print_message("10,000 live jobs read in %.1f ms\n", (now_s() - started) * 1e3);
+	used = clock() - used; /* processor time: other tests run meanwhile */
+	print_message("10,000 live jobs read in %.1f ms\n", (double)used * 1e3 / CLOCKS_PER_SEC);
 	assert_true(last == 20000);
-	assert_true(now_s() - started < 2.0); /* 0.5 s promised; sanitizers and a busy machine are slower */
+	assert_true(used < (sanitized() ? 2 : 0.5) * CLOCKS_PER_SEC);
 	last = 0;
 	assert_int_equal(store_each_finished(s, 10, count_jobs, &last, &err),
 			 0); /* the latest, oldest first */
