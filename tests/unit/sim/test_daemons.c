@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/io.h"
 #include "sim/replay/daemons.h"
+#include "tests/support/support.h"
 #include "tests/support/test.h"
 #include "tests/unit/sim/replay_bed.h"
 
@@ -143,4 +145,40 @@ TEST(test_too_many_daemons_are_refused)
 	p.daemons = DAEMONS_MOST + 1;
 	assert_int_equal(daemons_new(&p, &d, &err), -ERR_ARG);
 	assert_null(d);
+}
+
+/* Two daemons share one machine, and take these jobs in turns. */
+static struct replay_result run_jobs(struct replay_bed *b, const char *text, const char *cluster)
+{
+	const char *path = support_path(support_temp_dir(), "turns.csv");
+
+	assert_int_equal(io_write_file(path, text, strlen(text), NULL), 0);
+	replay_bed_beside(b, path, "fluid", cluster, &bed);
+	return run(b, 0, DAEMONS, DAEMONS_SHARED);
+}
+
+TEST(test_a_daemon_is_told_that_the_job_of_another_has_gone)
+{
+	struct replay_bed b = { 0 };
+	struct replay_result r =
+		run_jobs(&b, "arrival_s,network,cpus\n0,lenet5,2\n0.1,lenet5,2\n", "cores=2,slots=2");
+
+	assert_true(r.outcome[0].end_ns > 500000000 && r.outcome[1].start_ns == r.outcome[0].end_ns);
+	replay_result_release(&r);
+	replay_bed_close(&b);
+}
+
+/* The first has 2 cpus in use and the second 1, so there is room for one more of the first. */
+TEST(test_a_daemon_does_not_count_its_own_jobs_twice)
+{
+	struct replay_bed b = { 0 };
+	struct replay_result r = run_jobs(
+		&b, "arrival_s,network,cpus\n0,lenet5,2\n0.1,lenet5,1\n0.2,lenet5,1\n", "cores=2,slots=4");
+
+	for (size_t i = 0; i < 3; i++)
+		assert_true(r.outcome[i].start_ns == b.trace->job[i].arrival_ns);
+	assert_true(r.outcome[0].end_ns > r.outcome[2].start_ns &&
+		    r.outcome[1].end_ns > r.outcome[2].start_ns);
+	replay_result_release(&r);
+	replay_bed_close(&b);
 }

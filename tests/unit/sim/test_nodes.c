@@ -218,3 +218,33 @@ TEST(test_policies_that_know_one_machine_are_refused)
 		assert_non_null(strstr(err.text, "each job stays on one of 4 nodes"));
 	}
 }
+
+TEST(test_a_policy_says_why_it_cannot_run_on_a_cluster)
+{
+	const struct cluster plain = { .cores = 8, .slots = 16, .nodes = 4, .memory_mb = INFINITY };
+	struct cluster parts = plain, devices = plain;
+	const struct {
+		const struct cluster *cluster;
+		uint32_t daemons;
+		const char *says; /* NULL: it can */
+	} c[] = { { &plain, 0, NULL },
+		  { &plain, 1, NULL },
+		  { &parts, 0, "each job stays on one of 4 nodes" },
+		  { &plain, 2, "2 daemons share this one" },
+		  { &devices, 0, "knows no gpus" } };
+	struct sim_policy oracle, postrider;
+
+	parts.place = PLACE_PROMISE;
+	devices.counts_gpus = true;
+	assert_int_equal(sim_policy_parse("greedy-oracle", &oracle, NULL), 0);
+	assert_int_equal(sim_policy_parse("postrider", &postrider, NULL), 0);
+	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+		const struct replay_settings how = { .daemons = c[i].daemons };
+		struct err err = { 0 };
+
+		assert_int_equal(replay_check(&oracle, c[i].cluster, &how, &err), c[i].says ? -ERR_ARG : 0);
+		if (c[i].says && !strstr(err.text, c[i].says))
+			fail_msg("'%s' does not say '%s'", err.text, c[i].says);
+		assert_int_equal(replay_check(&postrider, c[i].cluster, &how, NULL), 0);
+	}
+}

@@ -550,3 +550,62 @@ TEST(test_failed_jobs_teach_nothing)
 	replay_result_release(&r[1]);
 	world_free(world);
 }
+
+/* ---- a model that is off for one kind of jobs ---- */
+
+static const struct model *right;
+static size_t cpus_feature;
+
+/* Jobs of one cpu take twice what it says. */
+static void half_of_one_cpu(const void *self, const double *x, size_t n_rows, double *out)
+{
+	right->time.predictor.ops->predict(self, x, n_rows, out);
+	for (size_t i = 0; i < n_rows; i++)
+		if (x[i * right->time.predictor.n_features + cpus_feature] == 1.0)
+			out[i] *= 0.5;
+}
+
+/* Jobs have the machine for themselves, so that only the model's error is between what is foreseen and what
+ * happens. */
+TEST(test_jobs_correct_the_times_of_their_own_family)
+{
+	struct replay_bed b = { 0 };
+	struct replay_result r;
+	struct predictor_ops ops;
+	struct model wrong;
+	struct replay_params p;
+	double off[3] = { 0 };
+	size_t n[3] = { 0 };
+
+	replay_bed_beside(&b, "gen:poisson,jobs=300,gap=1000,cpus=1|2,slo=lognormal:20:0.2", "fluid",
+			  "cores=2,slots=6", &bed);
+	right = sim_models_of(b.models, &b.policy[0]);
+	while (cpus_feature < right->features->n &&
+	       right->features->feature[cpus_feature].source != (size_t)schema_role(right->schema, ROLE_CPUS))
+		cpus_feature++;
+	assert_true(cpus_feature < right->features->n && right->time.spread);
+	ops = *right->time.predictor.ops;
+	ops.predict = half_of_one_cpu;
+	wrong = *right;
+	wrong.time.predictor.ops = &ops;
+	p = (struct replay_params){ .trace = b.trace,
+				    .world = b.world,
+				    .policy = &b.policy[0],
+				    .model = &wrong,
+				    .seed = 3,
+				    .settings = { .confidence = 0.9, .adapt = true } };
+	assert_int_equal(replay_run(&p, &r, NULL), 0);
+	for (size_t i = r.n / 2; i < r.n; i++) {
+		const struct outcome *o = &r.outcome[i];
+		uint32_t cpus = b.trace->kind[b.trace->job[i].kind].cpus;
+
+		if (!replay_bed_ran(o))
+			continue;
+		off[cpus] += log(1e-9 * (double)(o->end_ns - o->start_ns) / o->run_s);
+		n[cpus]++;
+	}
+	for (int k = 1; k <= 2; k++)
+		assert_true(n[k] > 50 && fabs(off[k] / (double)n[k]) < 0.05);
+	replay_result_release(&r);
+	replay_bed_close(&b);
+}
