@@ -349,6 +349,9 @@ code_is 0 "a batch that fails: init"
 here profile fits-postrider
 code_is 1 "a batch that fails: profile says so by its exit code"
 says err "no run with batch 256 ended well; 'postrider run' chooses among 16, 32, 64, 128" "a batch that fails: profile says what follows"
+here profile fits-postrider --suggest 2
+says out "Measure next (" "suggest: the folder says what to measure next"
+says out "bound above it" "suggest: by the bounds of the folder's model"
 here run fits-postrider --slo 5s
 code_is 0 "a batch that fails: run has others"
 expect 0 "a batch that fails: check-config of its folder" check-config "$dir/w/fits-postrider/postrider.json" --json
