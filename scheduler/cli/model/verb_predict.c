@@ -343,7 +343,8 @@ static void say_rejected(const struct model *m, const struct answer *a)
 			cli_clean(d->beyond), d->beyond_value, d->beyond_least, d->beyond_most);
 	else if (isnan(d->smallest_slo_s) && none_stable(d))
 		fprintf(stderr,
-			"the model's queue is unstable at this load, so that there is no time to promise\n");
+			"the model predicts no time above 0, or its queue is unstable at this load, so that "
+			"there is no time to promise\n");
 	else if (isnan(d->smallest_slo_s))
 		fprintf(stderr,
 			"no time can be promised at this confidence: the model has %zu independent test "
