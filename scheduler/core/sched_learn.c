@@ -224,8 +224,8 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 		if (family) {
 			struct levels_runs runs = levels_of(m->levels, scene->who, family);
 
-			scene->level = spread_level_of(m->model->time.spread, runs.n, runs.mean,
-						       runs.variance);
+			scene->level =
+				spread_level_of(m->model->time.spread, runs.n, runs.mean, runs.variance);
 		}
 	}
 	scene->hysteresis = s->hysteresis;

@@ -394,9 +394,7 @@ static int check_usage(const struct cli *c, struct options *o)
 
 static int train_verb(int argc, char **argv, bool in_words)
 {
-	struct options o = {
-		.seed = 1, .search_rows = NOT_GIVEN, .time_limit_s = NAN, .in_words = in_words
-	};
+	struct options o = { .seed = 1, .search_rows = NOT_GIVEN, .time_limit_s = NAN, .in_words = in_words };
 	const struct cli_option option[] = {
 		{ 0, "schema", CLI_TEXT, "FILE", "a schema file: what the columns mean (default: built in)",
 		  &o.schema },

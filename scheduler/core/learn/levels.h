@@ -1,6 +1,6 @@
 /* How far off the model is for families of jobs that its table has none of (predictors/models/spread.h): the
- * mean and variance of log(actual / predicted time) of the latest jobs of each. One short run of a new family, a probe,
- * tells what is off for all its jobs.
+ * mean and variance of log(actual / predicted time) of the latest jobs of each. One short run of a new
+ * family, a probe, tells what is off for all its jobs.
  *
  * Users do not trust each other, so a level is kept by user and job type, too: what one user runs says
  * nothing to others. Only levels_new() allocates; when it is full, the level unused for longest of a few is

@@ -402,7 +402,8 @@ static int best_guess(struct daemon *d, struct job *job, int64_t now_ns, struct 
 	rc = sched_what_if(d->sched, now_ns, &q, &d->decision, &verdict, err);
 	if (rc)
 		return rc;
-	c = d->decision.chosen >= 0 ? &d->decision.candidate[d->decision.chosen] : to_learn_from(&d->decision);
+	c = d->decision.chosen >= 0 ? &d->decision.candidate[d->decision.chosen]
+				    : to_learn_from(&d->decision);
 	return !c || narrow(job, c->decision, c->epochs) ? 0 : err_nomem(err, "the batch of a job");
 }
 

@@ -135,7 +135,7 @@ TEST(test_bounds_of_a_third_family_hold_after_one_run)
 				v = spread_level_of(s, n, mean, square - mean * mean);
 				held += level + error * rng_normal(&rng) <= v.shift + z * error * v.narrow;
 			}
-			/* 0.877 at worst, by a simulation of its own; five standard errors of 0.0033 below that */
+			/* 0.877 at worst, by a simulation of its own; the standard error is 0.0033 */
 			if ((double)held / TRIES < 0.86 || (double)held / TRIES > 0.94)
 				fail_msg("levels %g, %d runs: %g", levels[k], n, (double)held / TRIES);
 		}

@@ -167,20 +167,19 @@ TEST(test_a_model_that_explains_little_is_told)
 	assert_warned(0.6, "the model of time explains little of what was measured (R2 0.");
 }
 
-/* Eight runs of a law, 0.5 s + epochs x (8 s / batch + 0.05 s) x (1 or 1.7), in folds of one and two rows: what
- * two rows vary by says nothing of the whole table. */
+/* Eight runs of a law, 0.5 s + epochs x (8 s / batch + 0.05 s) x (1 or 1.7), in folds of one and two rows:
+ * what two rows vary by says nothing of the whole table. */
 TEST(test_a_good_model_of_a_small_table_is_not_warned_of)
 {
-	static const char text[] =
-		"network,cpus,njobs,batch,epochs,time_s\n"
-		"a,1,1,64,1,0.6746\n"
-		"a,1,2,128,4,0.9373\n"
-		"a,1,2,16,1,1.1024\n"
-		"a,1,2,128,4,0.9276\n"
-		"b,1,2,16,2,2.4971\n"
-		"b,1,1,64,4,1.8036\n"
-		"a,1,2,64,4,1.2805\n"
-		"b,1,1,128,2,0.8984\n";
+	static const char text[] = "network,cpus,njobs,batch,epochs,time_s\n"
+				   "a,1,1,64,1,0.6746\n"
+				   "a,1,2,128,4,0.9373\n"
+				   "a,1,2,16,1,1.1024\n"
+				   "a,1,2,128,4,0.9276\n"
+				   "b,1,2,16,2,2.4971\n"
+				   "b,1,1,64,4,1.8036\n"
+				   "a,1,2,64,4,1.2805\n"
+				   "b,1,1,128,2,0.8984\n";
 	struct fixture f;
 	struct train_report r;
 	struct model *m;
