@@ -470,6 +470,7 @@ int verb_predict(int argc, char **argv)
 		.min_args = 1,
 		.max_args = 2,
 		.examples = "  postrider predict runs.model new.csv -o predicted.csv\n"
+			    "  postrider predict runs.model new.csv --slo-column limit_s -o chances.csv\n"
 			    "  postrider predict runs.model --job network=lenet5,cpus=4,njobs=2 --slo 300s\n",
 	};
 	struct strbuf out = { 0 };
