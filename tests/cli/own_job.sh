@@ -298,7 +298,10 @@ code=$?
 ran="run, interrupted"
 code_is 130 "Ctrl-C: exit code 130"
 says out "is asked to stop" "Ctrl-C: it says that the job is asked to stop"
-expect 0 "Ctrl-C: nothing goes on" wait --timeout 90s
+run wait --timeout 90s # 1: the job was still being stopped, and was cancelled meanwhile
+that "Ctrl-C: nothing goes on" test "$code" = 0 -o "$code" = 1
+expect 0 "Ctrl-C: the list" list --state running,queued --json
+json "$dir/out" "Ctrl-C: no job is left" "d['jobs'] == []"
 that "Ctrl-C: the daemon stays" test "$(daemons)" = 1
 here run --idle 1s -- ./train.py --batch-size '{batch}' --epochs 1
 code_is 0 "idle: run"
