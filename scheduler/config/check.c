@@ -397,6 +397,18 @@ static void check_type_against_model(struct check *k, const struct model *m, con
 	}
 }
 
+/* A model of a handful of runs has no bounds, and every objective would be refused. */
+static void check_bounds(struct check *k, const char *key, const struct policy_choice *policy,
+			 const struct model *m)
+{
+	struct err why = { 0 };
+	double q;
+
+	if (policy->policy->predictor && policy->policy->bounds && !(policy->without & POLICY_BOUNDS) &&
+	    conformal_quantile(&m->time.conformal, k->config->confidence, &q, &why))
+		find(k, false, key, "%s; nothing can be promised until jobs have taught more", why.text);
+}
+
 /* The model of a type alone. */
 static void check_own_model(struct check *k, const struct policy_choice *policy, const struct job_type *t)
 {
@@ -418,6 +430,7 @@ static void check_own_model(struct check *k, const struct policy_choice *policy,
 		find(k, true, type_key(t, "model", key, sizeof key), "%s", why.text);
 	} else {
 		check_type_against_model(k, m, t);
+		check_bounds(k, type_key(t, "model", key, sizeof key), policy, m);
 	}
 	if (!t->n_batches && !m)
 		find(k, true, type_key(t, "batches", key, sizeof key),
@@ -452,6 +465,7 @@ static void check_model(struct check *k)
 		find(k, true, "model", "%s", why.text);
 	if (!m)
 		return;
+	check_bounds(k, "model", &policy, m);
 	for (size_t i = 0; i < c->n_types; i++)
 		if (!job_type_has_model(&c->type[i]))
 			check_type_against_model(k, m, &c->type[i]);

@@ -1,11 +1,23 @@
 /* Says in words why a job is outside the data of a model. See decide.h. It is a separate file, so that a
  * client need not link the models. */
 #include <math.h>
+#include <stdio.h>
 
 #include "scheduler/core/decide.h"
 
+#define NUMBER 32
+
+/* Four digits of a fraction tell enough; whole numbers are shown as they are. */
+static const char *number(double v, char *out)
+{
+	snprintf(out, NUMBER, v == round(v) ? "%.6g" : "%.4g", v);
+	return out;
+}
+
 void decide_out_of_range_text(const struct decide_out_of_range *o, struct strbuf *out)
 {
+	char value[NUMBER], least[NUMBER], most[NUMBER];
+
 	if (!o->column)
 		strbuf_puts(out, "outside the data the model was trained on");
 	else if (o->category)
@@ -13,9 +25,9 @@ void decide_out_of_range_text(const struct decide_out_of_range *o, struct strbuf
 	else if (isnan(o->least))
 		strbuf_printf(out, "the training table has no %s", o->column);
 	else if (isnan(o->value))
-		strbuf_printf(out, "%s is not given; the training table has %.6g to %.6g", o->column,
-			      o->least, o->most);
+		strbuf_printf(out, "%s is not given; the training table has %s to %s", o->column,
+			      number(o->least, least), number(o->most, most));
 	else
-		strbuf_printf(out, "%s %.6g is outside %.6g to %.6g of the training table", o->column,
-			      o->value, o->least, o->most);
+		strbuf_printf(out, "%s %s is outside %s to %s of the training table", o->column,
+			      number(o->value, value), number(o->least, least), number(o->most, most));
 }

@@ -120,6 +120,15 @@ static double narrowed(const struct model *m, const double *x, double width)
 	return s ? width * fmax(1.0 - spread_scale(s, KNOWS_SETTING) / spread_at(s, x), 0.0) : width;
 }
 
+/* The work of others is no factor, and the next run meets what it meets: as much as the table did. */
+static void give_other_load(const struct model *m, struct job_values *job)
+{
+	const struct feature *f = m->features->other >= 0 ? &m->features->feature[m->features->other] : NULL;
+
+	if (f && isnan(job->number[f->source]))
+		job->number[f->source] = 0.5 * (f->min + f->max);
+}
+
 static int ask_model(const struct profile_design *d, const struct model *m, struct profile_suggestion *one,
 		     size_t n, struct err *err)
 {
@@ -139,6 +148,7 @@ static int ask_model(const struct profile_design *d, const struct model *m, stru
 		rc = job_of(d, one[i].setting, m->schema, &job, err);
 		if (rc)
 			break;
+		give_other_load(m, &job);
 		q.candidate = &job.number[at];
 		if (isnan(*q.candidate))
 			rc = err_fail(err, ERR_ARG, "the design has no %s, which the model decides on",

@@ -64,8 +64,8 @@ static int refuse_seen_table(const struct model *m, const char *path, struct err
 	return err_fail(
 		err, ERR_ARG,
 		"the model was trained on %s, and the same rows happen in this world, so it would only "
-		"repeat them. Leave it out (each fold then trains on the other replications), or train "
-		"it on another table",
+		"repeat them; models that are trained here (--model none) learn from the rows that do not "
+		"happen",
 		text_tail(path, 100));
 }
 

@@ -95,6 +95,12 @@ if "$postrider" train "$dir/runs.csv" -o "$dir/hybrid.model" --model hybrid --se
 	write "\"model\": \"$dir/hybrid.model\", \"types\": {\"t\": {\"argv\": $argv, \"params\": {$params}}},"
 	expect 0 "a model that suits the policy" check-config "$config"
 	silent err "a model that suits the policy: nothing to say"
+	head -n 3 "$dir/runs.csv" >"$dir/few.csv"
+	"$postrider" train "$dir/few.csv" -o "$dir/few.model" --model hybrid --set trees=20 -q 2>"$dir/err"
+	write "\"model\": \"$dir/few.model\", \"types\": {\"t\": {\"argv\": $argv, \"params\": {$params}}},"
+	expect 0 "a model of two runs" check-config "$config"
+	says err "2 independent residuals cannot carry a confidence of 0.9: 3 are needed; nothing can be promised" \
+		"a model of two runs: it has no bounds, and that is said"
 	write "\"model\": \"$dir/forest.model\", \"types\": {\"t\": {\"argv\": $argv, \"params\": {$params}}},"
 	expect 6 "a model that does not" check-config "$config"
 	says err "hybrid" "a model that does not: the right one is named"

@@ -298,7 +298,10 @@ code=$?
 ran="run, interrupted"
 code_is 130 "Ctrl-C: exit code 130"
 says out "is asked to stop" "Ctrl-C: it says that the job is asked to stop"
-expect 0 "Ctrl-C: nothing goes on" wait --timeout 90s
+run wait --timeout 90s # 1: the job was still being stopped, and was cancelled meanwhile
+that "Ctrl-C: nothing goes on" test "$code" = 0 -o "$code" = 1
+expect 0 "Ctrl-C: the list" list --state running,queued --json
+json "$dir/out" "Ctrl-C: no job is left" "d['jobs'] == []"
 that "Ctrl-C: the daemon stays" test "$(daemons)" = 1
 here run --idle 1s -- ./train.py --batch-size '{batch}' --epochs 1
 code_is 0 "idle: run"
@@ -349,6 +352,9 @@ code_is 0 "a batch that fails: init"
 here profile fits-postrider
 code_is 1 "a batch that fails: profile says so by its exit code"
 says err "no run with batch 256 ended well; 'postrider run' chooses among 16, 32, 64, 128" "a batch that fails: profile says what follows"
+here profile fits-postrider --suggest 2
+says out "Measure next (" "suggest: the folder says what to measure next"
+says out "bound above it" "suggest: by the bounds of the folder's model"
 here run fits-postrider --slo 5s
 code_is 0 "a batch that fails: run has others"
 expect 0 "a batch that fails: check-config of its folder" check-config "$dir/w/fits-postrider/postrider.json" --json

@@ -430,6 +430,24 @@ TEST_WITH(test_a_new_kind_of_job_runs_without_a_promise_until_it_is_known, open_
 	run_offered(v, law_s(&k) * noise());
 }
 
+/* What the model believes is all there is: the batch that is likeliest to be in time, and not the slowest. */
+TEST_WITH(test_a_new_kind_of_job_takes_a_batch_that_may_be_in_time, open_plain, close_one)
+{
+	const struct job_kind slow = { "lenet5", 64, 4 }, fast = { "lenet5", 512, 4 };
+	struct json *v = talk_ask(t,
+				  "{\"op\":\"submit\",\"mode\":\"advise\",\"type\":\"fresh\",\"batches\":"
+				  "[64,512],\"params\":{\"network\":\"resnet\",\"epochs\":4},\"slo_s\":%g}",
+				  0.5 * (law_s(&slow) + law_s(&fast)));
+
+	assert_string_equal(text_at(v, "verdict"), "best_effort");
+	assert_true(number_at(v, "job.batch") == 512.0);
+	json_free(v);
+	v = talk_ask(t, "{\"op\":\"submit\",\"mode\":\"advise\",\"type\":\"fresh\",\"batches\":[64,512],"
+			"\"params\":{\"network\":\"resnet\",\"epochs\":4}}"); /* no objective */
+	assert_true(number_at(v, "job.batch") == 64.0);
+	json_free(v);
+}
+
 TEST_WITH(test_a_stranger_among_known_jobs_waits_for_a_training, open_plain, close_one)
 {
 	const struct job_kind strange = { "resnet", 128, 2 }, known = { "lenet5", 128, 2 };

@@ -223,7 +223,7 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 	else if (!strcmp(code, "slower"))
 		why_not_best(d, k, true, out);
 	else if (!strcmp(code, "unstable"))
-		strbuf_puts(out, "the model predicts no time: its queue has no steady state");
+		strbuf_puts(out, "the model predicts no time above 0, or a queue without a steady state");
 	else if (!strcmp(code, "memory"))
 		why_memory(k, out);
 	else if (!strcmp(code, "breaks_promise") && k->breaks)

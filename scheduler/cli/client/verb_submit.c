@@ -143,7 +143,7 @@ void submit_answer_put(const struct submit_answer *a, bool dry_run, const struct
 	if (a->probe)
 		strbuf_printf(out,
 			      "  probe      job %s, a short run of this context, which was never measured; "
-			      "jobs that come after it get tighter bounds\n",
+			      "what it takes corrects the bounds of later jobs\n",
 			      cli_clean(a->probe));
 	if (dry_run && a->has_decision) {
 		strbuf_puts(out, "\n");

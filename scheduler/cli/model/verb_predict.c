@@ -343,7 +343,8 @@ static void say_rejected(const struct model *m, const struct answer *a)
 			cli_clean(d->beyond), d->beyond_value, d->beyond_least, d->beyond_most);
 	else if (isnan(d->smallest_slo_s) && none_stable(d))
 		fprintf(stderr,
-			"the model's queue is unstable at this load, so that there is no time to promise\n");
+			"the model predicts no time above 0, or its queue is unstable at this load, so that "
+			"there is no time to promise\n");
 	else if (isnan(d->smallest_slo_s))
 		fprintf(stderr,
 			"no time can be promised at this confidence: the model has %zu independent test "
@@ -469,6 +470,7 @@ int verb_predict(int argc, char **argv)
 		.min_args = 1,
 		.max_args = 2,
 		.examples = "  postrider predict runs.model new.csv -o predicted.csv\n"
+			    "  postrider predict runs.model new.csv --slo-column limit_s -o chances.csv\n"
 			    "  postrider predict runs.model --job network=lenet5,cpus=4,njobs=2 --slo 300s\n",
 	};
 	struct strbuf out = { 0 };

@@ -227,6 +227,8 @@ static int run_campaign(struct verb *v, struct err *err)
 		rc = cli_check_output(k->curves, err);
 	if (!rc && v->o->model)
 		rc = cli_model_open(v->o->model, &model, err);
+	else if (!rc && v->in_folder && v->o->suggest != UINT64_MAX && job_folder_has(v->folder.model))
+		cli_model_open(v->folder.model, &model, NULL); /* if it cannot be read: without one */
 	if (rc)
 		return rc;
 	v->bar = !v->c->quiet && isatty(STDERR_FILENO) && !(term && !strcmp(term, "dumb"));

@@ -385,13 +385,35 @@ static int take_to_learn(struct daemon *d, struct job *job, int64_t now_ns, enum
 	return rc;
 }
 
+/* Of a job like none the model has seen, its belief is all there is: the candidate that would be promised, or
+ * the likeliest to be in time. */
+static int best_guess(struct daemon *d, struct job *job, int64_t now_ns, struct err *err)
+{
+	enum sched_verdict verdict;
+	const struct candidate *c;
+	struct sched_request q;
+	int rc;
+
+	if (isnan(job->row.slo_s))
+		return 0;
+	binding_request(job, &q);
+	q.best_effort = false;
+	q.chance = 0.0;
+	rc = sched_what_if(d->sched, now_ns, &q, &d->decision, &verdict, err);
+	if (rc)
+		return rc;
+	c = d->decision.chosen >= 0 ? &d->decision.candidate[d->decision.chosen]
+				    : to_learn_from(&d->decision);
+	return !c || narrow(job, c->decision, c->epochs) ? 0 : err_nomem(err, "the batch of a job");
+}
+
 /* A job without a model takes the batch that is least known. */
-static int first_steps(struct daemon *d, struct job *job, struct err *err)
+static int first_steps(struct daemon *d, struct job *job, int64_t now_ns, struct err *err)
 {
 	double batch;
 
 	if (d->setup->slot[job->slot].model)
-		return 0;
+		return best_guess(d, job, now_ns, err);
 	batch = learning_first_batch(d->learning, job, job->batch, job->n_batches, &job->guess_s);
 	return narrow(job, batch, NAN) ? 0 : err_nomem(err, "the batch of a job");
 }
@@ -405,11 +427,12 @@ static int decide_arrival(struct daemon *d, struct job *job, const struct submis
 	char why[192];
 	double before = clock_monotonic_us(), took_us;
 	bool known = learning_knows(d->learning, job, why, sizeof why);
-	int rc = known ? 0 : first_steps(d, job, err);
+	int rc;
 
+	learning_drop_failing(d->learning, job);
+	rc = known ? 0 : first_steps(d, job, f->now_ns, err);
 	if (rc)
 		return rc;
-	learning_drop_failing(d->learning, job);
 	binding_request(job, &q);
 	/* A job like none the model has seen is taken, and learned from, but nothing is promised. */
 	if (!known)

@@ -338,7 +338,7 @@ TEST(test_every_reason_has_a_phrase)
 		{ "extrapolated", "outside the data the model was trained on" },
 		{ "lower_accuracy", "accuracy 0.9000 is below the 0.9400 of batch 128" },
 		{ "slower", "within the model's error of batch 128, which takes 41.2 s instead of 30 s" },
-		{ "unstable", "the model predicts no time: its queue has no steady state" },
+		{ "unstable", "the model predicts no time above 0, or a queue without a steady state" },
 		{ "memory", "needs more memory than allowed" },
 		{ "breaks_promise", "another job would miss its promise" },
 		{ "too_wide", "needs more cpus than the machine has for jobs" },
