@@ -66,7 +66,7 @@ struct adapt_params {           /* all zero: the defaults */
 	size_t window;          /* scores behind a quantile, 200; at least 20 */
 	size_t recent;          /* scores behind a bias, 30; at least 5 */
 	double step;            /* of the level, 0.005; below 0: the level does not move */
-	bool no_bias;           /* do not correct the expectation; the bound has to follow by itself */
+	bool no_bias;           /* do not correct the expectation; the bound has to follow alone */
 };
 int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err);
 void adapt_free(struct adapt *a);
