@@ -53,7 +53,7 @@ bool learning_knows(struct learning *l, const struct job *job, char *why, size_t
  * average; NaN: none has ended. */
 double learning_first_batch(const struct learning *l, const struct job *job, const double *batch, size_t n,
                             double *out_guess_s);
-/* A job was admitted, and a job has ended, in whatever state: how often each batch was taken. */
+/* A job was admitted, and a job has ended, in any state: counts how often each batch was taken. */
 void learning_first_taken(struct learning *l, const struct job *job);
 void learning_first_ended(struct learning *l, const struct job *job);
 /* ---- probe.c ---- */
