@@ -1,4 +1,4 @@
-/* Who starts next, with what, and who is held. sched.h says the rules. */
+/* Which job starts next, with which candidate, and which jobs are held. sched.h has the rules. */
 #include <math.h>
 
 #include "scheduler/core/sched_internal.h"
