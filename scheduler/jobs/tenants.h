@@ -1,6 +1,6 @@
-/* Who shares the machine: the tenants of the configuration. A user who belongs to none is a tenant by
- * himself. A tenant keeps its number, by which the scheduler counts its usage, for the life of the daemon; a
- * reload changes no number. */
+/* Who shares the machine: the tenants of the configuration. A user who belongs to none is a separate tenant.
+ * A tenant keeps its number, by which the scheduler counts its usage, for the life of the daemon; a reload
+ * changes no number. */
 #ifndef SCHEDULER_JOBS_TENANTS_H
 #define SCHEDULER_JOBS_TENANTS_H
 

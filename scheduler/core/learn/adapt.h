@@ -21,8 +21,8 @@
  *
  * Users do not trust each other, so one may not move another's bounds by much (tests/unit/core/
  * test_adapt_hostile.c: a fifth of all observations is hostile):
- *   - The scores behind a bias are the latest of every user, as many of each as his share of the window. A
- *     burst counts no more than that.
+ *   - The scores behind a bias are the latest of every user, as many of each as the user's share of the
+ *     window. A burst counts no more than that.
  *   - Where two other users or fewer have half of those scores, these do not count: a newcomer gets the bias
  *     of all types, or the model's own time, and the user's own scores count on top.
  *   - A quantile comes from the user's own scores, as far as there are enough. What all users together say
