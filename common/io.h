@@ -13,10 +13,10 @@
  * be freed. A missing file is ERR_NOTFOUND, a folder or a longer file ERR_FORMAT. */
 int io_read_file(const char *path, size_t max, char **out, size_t *out_len, struct err *err);
 
-/* All or nothing: temporary file in the same folder, write, fsync, rename, fsync of the folder. "-"
- * and paths that exist and are no regular file (a pipe, /dev/stdout) are written to directly; a
- * link is followed. After an error the old file is still there, whole; only where syncing the folder
- * failed at the very end it is the new one, and the error says so. */
+/* All or nothing: temporary file in the same folder, write, fsync, rename, fsync of the folder. "-" and
+ * existing paths that are not regular files (a pipe, /dev/stdout) are written to directly; a link is
+ * followed. After an error the old file is still complete. Only if syncing the folder fails at the very end
+ * is it the new one, and the error says so. */
 int io_write_file(const char *path, const void *bytes, size_t len, struct err *err);
 
 enum err_code io_code_of(int error); /* for an error number of the system */

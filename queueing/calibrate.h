@@ -51,7 +51,7 @@ struct calibrate_seen {
 
 struct calibrate_job {
 	double iterations, batch, cpus, processes; /* all > 0 */
-	double devices;  /* that it has for itself; 0: none */
+	double devices;  /* that only this job uses; 0: none */
 	struct calibrate_seen seen;
 	double category[CALIBRATE_MAX_CATEGORIES]; /* 0 or 1 each, n_categories of them */
 };

@@ -90,7 +90,7 @@ struct costs {
 	bool has_factor[CALIBRATE_FACTORS]; /* some category has one */
 };
 
-/* The costs of one iteration, stretched by whatever shares the machine. */
+/* The costs of one iteration, stretched by everything that shares the machine. */
 struct terms {
 	double part[N_SHARED]; /* by the cost it comes from; 0 for the others */
 	double total, stretch;
@@ -121,8 +121,8 @@ void calibrate_set_cores(struct problem *pr, double cores);
 
 /* ---- phases ---- */
 
-/* The processes up to which each has a core for itself: the cores that are given, or as many as were seen
- * busy at a time. */
+/* The number of processes up to which each has its own core: the cores that are given, or the most that were
+ * seen busy at a time. */
 double calibrate_uncrowded(const struct problem *pr);
 void calibrate_find_phases(struct problem *pr); /* fills in the shares of the rows */
 /* Takes the fit to times alone, and makes it one to the shares as well, as far as the times allow. */

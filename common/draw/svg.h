@@ -51,7 +51,8 @@ void svg_dots(struct strbuf *out, size_t series, const struct svg_point *point, 
 /* Diagonal lines in the colour of the background over a box: a second sign beside its colour. */
 void svg_hatch(struct strbuf *out, double x, double y, double width, double height);
 
-/* Text with what XML does not allow replaced: markup, control characters, bytes that are no UTF-8. */
+/* Text in which everything that XML does not allow is replaced: markup, control characters, bytes that are
+ * not UTF-8. */
 void svg_escape(struct strbuf *out, const char *text);
 /* The text cut to fit `width` units at a font size, with an ellipsis; in a ring of 8 buffers. */
 const char *svg_fit(const char *text, double size, double width);

@@ -80,10 +80,10 @@ char *text_hint(const char *s, const char *const *names, char *buf);
 
 /* ---- show.c ---- */
 
-/* The next character of other people's text, fit for a terminal and a log. What could be obeyed or hide
- * something is escaped: control characters and bytes that are no UTF-8 ("\x1b"), marks that turn the
- * direction of writing round, separators of lines and other invisible ones ("\u202e"). Takes at most `len`
- * (> 0) bytes of `s`; returns how many, and *out_n bytes in out. */
+/* The next character of a text from outside, made safe for a terminal and a log. Characters that could
+ * control the terminal or hide something are escaped: control characters and bytes that are not UTF-8
+ * ("\x1b"), marks that change the direction of writing, separators of lines and other invisible ones
+ * ("\u202e"). Takes at most `len` (> 0) bytes of `s`; returns how many, and *out_n bytes in out. */
 #define TEXT_SHOWN 8
 size_t text_show(const char *s, size_t len, char out[TEXT_SHOWN], size_t *out_n);
 

@@ -80,7 +80,7 @@ struct automl_params {
 	void (*on_progress)(void *owner, size_t done, size_t total); /* optional; one thread at a time */
 	void *owner;
 };
-/* ERR_FORMAT if the journal is of another campaign or table; the text names what differs. */
+/* ERR_FORMAT if the journal belongs to another campaign or table; the text names what differs. */
 int automl_run(const struct automl_params *p, struct automl **out, struct err *err);
 void automl_free(struct automl *a);
 

@@ -11,8 +11,8 @@
 
 struct journal;
 
-/* Fills a->outcome with what is there. created (32 bytes): of the campaign, or when the journal says it
- * began. */
+/* Fills a->outcome with what the journal has. created (32 bytes): when the campaign was created, or when it
+ * began, by the journal. */
 int journal_open(const struct automl_params *p, struct automl *a, char *created, struct journal **out,
                  struct err *err);
 /* Takes over what a part of the campaign did (DIR/part-PART/journal.jsonl), if there is such a part. */

@@ -1,6 +1,6 @@
 /* Values of a campaign file: the literals of Python that aMLLibrary's files are written in. Numbers, strings,
- * lists, dictionaries, True, False and None; tuples and sets are read as lists. A text that is no literal is
- * a bare word: `KFold`, `inf` and `inputs/a.csv` are strings with or without quotes. */
+ * lists, dictionaries, True, False and None; tuples and sets are read as lists. A text that is not a literal
+ * is a bare word: `KFold`, `inf` and `inputs/a.csv` are strings with or without quotes. */
 #ifndef PREDICTORS_AUTOML_LITERAL_H
 #define PREDICTORS_AUTOML_LITERAL_H
 
@@ -35,7 +35,8 @@ struct literal {
 
 /* One literal and nothing after it but blanks and a comment. ERR_FORMAT says what is wrong and where. */
 int literal_parse(const char *text, struct literal *out, struct err *err);
-/* The same; what is no literal becomes a bare word, without the blanks around it. Only memory can fail. */
+/* The same; a text that is not a literal becomes a bare word, without the blanks around it. It fails only
+ * without memory. */
 int literal_parse_or_word(const char *text, struct literal *out, struct err *err);
 int literal_from_json(const struct json *v, struct literal *out, struct err *err);
 int literal_string(const char *text, struct literal *out, struct err *err);

@@ -25,10 +25,10 @@ struct curves {
 	uint32_t *run;         /* csv->n_rows: the row of the run each row is of; its own for a run as it
 	                        * was */
 	size_t n_runs, n_added;
-	size_t n_without;      /* runs that no row of the curves is of */
+	size_t n_without;      /* runs without a row in the curves */
 	size_t n_unfinished;   /* runs left as they were because their curve does not reach their last
 	                        * epoch */
-	size_t n_strangers;    /* rows of the curves that are of no run */
+	size_t n_strangers;    /* rows of the curves without a run */
 };
 
 /* A row of `curve` belongs to the run that agrees, letter by letter, in all columns that both tables have

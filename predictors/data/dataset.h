@@ -18,7 +18,7 @@ enum feature_role {
 	ROLE_EPOCHS,
 	ROLE_SAMPLES,
 	ROLE_OTHER,     /* processes of other programs on the machine; a missing value counts as none */
-	ROLE_DEVICES,   /* gpus that the job has for itself */
+	ROLE_DEVICES,   /* gpus that only this job uses */
 	N_ROLES,
 	ROLE_CATEGORY = N_ROLES, /* a 0/1 column of a category; there may be several */
 };

@@ -40,7 +40,7 @@ int conformal_fit(const double *y, const double *predicted, size_t n, bool norma
 /* Takes scores in log time and in units of their scale, in any order. groups: how many of them err
  * independently. */
 int conformal_take(double *score, size_t n, size_t groups, struct conformal *out, struct err *err);
-/* The same residuals, of which so many groups err independently. */
+/* The same residuals, with the number of groups whose errors are independent. */
 void conformal_set_groups(struct conformal *c, size_t groups);
 void conformal_release(struct conformal *c);
 

@@ -3,7 +3,7 @@
  * seventh of the rows or so at a time. The factor of a feature is the root mean square of the log residuals
  * at its two ends over the scale that such a row has (spread.h), at least 1.
  *
- * What cannot lie outside is not held out: there are no fewer devices than none.
+ * An end that nothing can exceed is not held out: a job cannot have fewer devices than none.
  *
  * A factor with two levels cannot show what happens beyond them: with one of them held out it does not vary
  * any more. The largest residual at any end of the other factors then counts as its 90 % point. Derived

@@ -45,8 +45,8 @@ struct search_params {
  * fitted, and all unstable for some row, are `failed` with scores of the rows that got an answer. */
 int search_run(const struct search_params *p, struct search_result **out, struct err *err);
 
-/* What the best is best by. The logarithm: a time that is 2 s off is a different thing in a job of 3 s and in
- * one of an hour. Where it is no number, the MSE counts. */
+/* By which score the best model is chosen. The logarithm: an error of 2 s means something else in a job of 3
+ * s than in a job of an hour. Where it is not a number, the MSE counts. */
 enum search_by { SEARCH_BY_MSE, SEARCH_BY_LOG, SEARCH_BY_MAPE, SEARCH_BY_MAE, SEARCH_BY_R2 };
 extern const char *const search_by_name[]; /* "mse", "log-mse", ...; NULL at the end */
 

@@ -11,13 +11,13 @@ struct train_params {
 	const struct grid *accuracy_grid; /* of the accuracy model */
 	const char *const *group; size_t n_groups; /* --group: columns whose equal values stay together */
 	/* Per row of the table's csv: the run it is part of (curves.h); NULL: each row is a run. Rows of a
-	 * run are not independent. So they stay together in every split, whatever the groups (that of its
-	 * first row counts); out-of-bag residuals are not used; and there is one residual a run, so that no
-	 * run counts twice. For the bounds of time it is the run's worst: a bound that holds for it holds for
-	 * all of them, so a decision may pick the epochs and still keep its confidence, at the price of being
-	 * wider than one epoch count alone would need. Of accuracy, where residuals say what is noise, it is
+	 * run are not independent. So they stay together in every split (the group of the first row counts),
+	 * out-of-bag residuals are not used, and each run gives one residual, so that no run counts twice.
+	 * For the bounds of time it is the run's worst: a bound that holds for it holds for all its epochs,
+	 * so a decision may pick the epochs and still keep its confidence. The price is a bound that is wider
+	 * than one number of epochs would need. For accuracy, where residuals only say what is noise, it is
 	 * that of a row drawn at random. Copies of a run (data/groups.h) count once as well: one of them,
-	 * drawn at random, since each is as good a job as the others. */
+	 * drawn at random, since all copies are equal. */
 	const uint32_t *run;
 	struct split_params split;        /* how scores are made; kind KFOLD 5 by default */
 	const enum search_by *select;     /* what the best is best by; NULL: times by their logarithms,

@@ -43,14 +43,14 @@ int train_first_of_runs(const struct train_params *p, uint32_t **out, struct err
 /* Groups that no run is split by: a row is in that of its run's first row. */
 int train_join_runs(const uint32_t *first, size_t n, uint32_t **group, struct err *err);
 size_t train_count_groups(const struct dataset *d);
-/* Rows that repeat a setting get one label; to be freed. NULL where no row does, or all are of one
+/* Rows that repeat a setting get one label; to be freed. NULL if no row does, or if all rows have the same
  * setting. */
 int train_label_settings(const struct dataset *d, uint32_t **out, struct err *err);
 /* What the table's column `replication` says, as labels to be freed; NULL without such a column. */
 int train_label_replications(const struct table *t, uint32_t **out, struct err *err);
-/* Labels of what is held out so that a model meets a job of which it knows so much: contexts, settings or
- * runs (the same setting, replication and contents of --group). Rows of a run stay together. Returns how many
- * there are. */
+/* Labels of what is held out, by how much the model then knows about a job: contexts, settings or runs (the
+ * same setting, replication and contents of --group). Rows of a run stay together. Returns how many there
+ * are. */
 size_t train_hold_out_label(const struct target_rows *rows, const struct spread *s, enum familiarity knows,
                             uint32_t *out);
 

@@ -1,10 +1,10 @@
-/* Growing one regression tree on binned features, after Breiman, Friedman, Olshen and Stone (CART,
- * 1984), with the choices of scikit-learn where CART leaves them open: rows count once for the
- * min_samples limits whatever their weight, a split of zero gain is made, the threshold is the
- * midpoint, the first best candidate wins. One deliberate difference: the random order in which a
- * node looks at the features depends only on the tree's key and the node's place in the tree. So a
- * tree grown to depth 9 contains its depth-4 self exactly, which the grid search relies on.
- * Called by forest.c and boost.c; the two criteria live in grow_squared.c and grow_absolute.c. */
+/* Growing one regression tree on binned features, after Breiman, Friedman, Olshen and Stone (CART, 1984),
+ * with the choices of scikit-learn where CART leaves them open: rows count once for the min_samples limits,
+ * with any weight; a split of zero gain is made; the threshold is the midpoint, the first best candidate
+ * wins. One deliberate difference: the random order in which a node looks at the features depends only on the
+ * tree's key and the node's place in the tree. So a tree grown to depth 9 contains its depth-4 self exactly,
+ * which the grid search relies on. Called by forest.c and boost.c; the two criteria live in grow_squared.c
+ * and grow_absolute.c. */
 #ifndef PREDICTORS_TREES_GROW_H
 #define PREDICTORS_TREES_GROW_H
 

@@ -55,7 +55,7 @@ struct config_learning {
 	char *schema;            /* what their columns mean; NULL: the model's own, without a model the
 	                            default one */
 	char *curves;            /* learning curves that belong to the table; NULL: none */
-	size_t retrain_after;    /* finished jobs since the last training; 0: never by itself */
+	size_t retrain_after;    /* finished jobs since the last training; 0: never automatically */
 	size_t min_observations; /* rows to train on at least */
 	size_t test_jobs;        /* latest jobs on which the old and the new model are compared */
 	double significance;     /* the new one is taken if its p value is below this */
@@ -107,7 +107,7 @@ struct config {
 	char *cgroup;            /* cgroup v2 folder under which each job gets one; NULL: none */
 
 	size_t max_queued;       /* queued jobs; more are refused with queue_full */
-	size_t max_queued_per_uid; /* of one user who is no admin */
+	size_t max_queued_per_uid; /* of one user who is not an admin */
 	uint32_t max_unstarted_cpus_per_uid; /* of advised jobs that may start and were not; 0: half the
 	                                        slots */
 	size_t max_finished;     /* finished jobs kept in memory; older ones are in the database */
@@ -119,8 +119,8 @@ struct config {
 	double idle_timeout_s;   /* a connection without a request and without a watch; 0: never */
 	double kill_grace_s;     /* from SIGTERM to SIGKILL */
 	double advise_timeout_s; /* an advised job that was told to start and did not */
-	double drain_timeout_s;  /* `drain` and SIGTERM with "drain_on_term": wait so long; 0: for ever */
-	double idle_exit_s;      /* the daemon leaves after so long without jobs and clients; 0: never */
+	double drain_timeout_s;  /* `drain` and SIGTERM with "drain_on_term": wait this long; 0: for ever */
+	double idle_exit_s;      /* the daemon exits after this time without jobs and clients; 0: never */
 	bool drain_on_term;      /* SIGTERM waits for running jobs instead of leaving them to be re-adopted */
 	enum store_durability durability;
 	double durability_interval_s;
@@ -169,9 +169,9 @@ void config_to_json(const struct config *c, struct json_writer *w);
 /* The file to read: `given`, $POSTRIDER_CONFIG, $XDG_CONFIG_HOME/postrider/config.json,
  * /etc/postrider/config.json; NULL when none of them is there (to be freed). */
 char *config_find(const char *given);
-/* The socket a client talks to: `given`, $POSTRIDER_SOCKET, the configuration's, else the user's own, the
- * system's or that of `postrider run`, whichever is there. Nothing else in the configuration is looked at:
- * it is the daemon's. */
+/* The socket a client talks to: `given`, $POSTRIDER_SOCKET, the configuration's, else the first that exists
+ * of the user's own, the system's and that of `postrider run`. Nothing else of the configuration is read,
+ * because it is for the daemon. */
 int config_socket(const char *given, char **out, struct err *err);
 
 const struct job_type *config_type(const struct config *c, const char *name); /* NULL: none */

@@ -50,8 +50,8 @@ struct job_type {
 	double lr_base, lr_base_batch;
 	double memory_mb, memory_mb_per_record; /* of one job: memory_mb + per_record * batch; NaN: not
 	                                           known */
-	uint32_t gpus, max_gpus; /* of one job, whatever its batch; the most that a request may ask for */
-	double records_per_gpu; /* a gpu takes so many records of a batch; NaN: any number */
+	uint32_t gpus, max_gpus; /* of one job with any batch; the most that a request may ask for */
+	double records_per_gpu; /* records of a batch for each gpu; NaN: any number */
 	double gpu_memory_mb, gpu_memory_mb_per_record; /* of each gpu: the first, and the second for each of
 	                                                   its records; NaN: not known */
 	double max_output_mb;   /* of each log; 0: any; NaN: as the configuration says */

@@ -1,4 +1,4 @@
-/* Who is who: admins, and the tenants whose jobs share the machine. */
+/* Users: admins, and the tenants whose jobs share the machine. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -37,8 +37,8 @@ const char *decide_reason_text(enum decide_reason one); /* stable code, e.g. "sl
 
 /* What a job wants of devices (GPUs and the like), which are handed out whole. All zero: none. */
 struct device_need {
-	uint32_t least;               /* whatever the batch */
-	double records_each;          /* a device takes so many records of a batch; 0: any number */
+	uint32_t least;               /* with any batch */
+	double records_each;          /* records of a batch for each device; 0: any number */
 	double memory_mb, memory_mb_per_record; /* of a device's memory: the first on every one, the second
 	                                 for each of its records; NaN or 0: not known */
 };

@@ -5,7 +5,7 @@
 #include "common/heap.h"
 #include "scheduler/core/decide.h"
 
-/* Whatever the objective, such a candidate is not taken. */
+/* Such a candidate is not taken with any objective. */
 #define REASONS_HARD (REASONS_NO_ROOM | REASON_BREAKS_PROMISE | REASON_NOT_TRIED)
 
 #define DECIDE_LEVELS 16              /* confidences at which the distribution of times is known */

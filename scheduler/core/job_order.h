@@ -1,7 +1,7 @@
-/* Jobs in an order, with what is asked of it at every decision: which job stands at a position and where one
- * stands, the first behind a position that has a later turn or that is narrow enough, and sums over the first
- * so many. Each takes a number of steps that grows with the logarithm of the number of jobs, and so do
- * insertion and removal.
+/* Jobs in an order, with the questions that every decision asks: which job stands at a position, at which
+ * position a job stands, the first job behind a position with a later turn or with few enough cpus, and sums
+ * over the first n jobs. Each question, insertion and removal takes a number of steps that grows with the
+ * logarithm of the number of jobs.
  *
  * It is a treap (Aragon and Seidel, 1989): a search tree by position, and a heap by a number drawn for each
  * node. The numbers are drawn from a counter. The shape of the tree decides the time only: what is kept of a
@@ -46,7 +46,7 @@ struct job_order {                    /* all zero: room for none */
 int job_order_init(struct job_order *o, size_t max_jobs); /* 0, or -1 without memory */
 void job_order_release(struct job_order *o);
 
-/* So many of the order at *root go before it. The job stands in no order. */
+/* `position`: how many of the order at *root go before it. The job must not be in an order yet. */
 void job_order_insert(struct job_order *o, uint32_t *root, size_t position, uint32_t place,
 		      const struct order_item *item);
 void job_order_remove(struct job_order *o, uint32_t *root, uint32_t place);

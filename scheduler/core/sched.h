@@ -134,7 +134,7 @@ struct sched_request {              /* a job as it arrives */
 	                               DECIDE_MAX_CANDIDATES pairs of batch and epochs. */
 	uint32_t tenant;            /* index among those of sched_set_tenants(); ignored before that call */
 	uint64_t owner;             /* the user who starts it when its turn has come; until then it counts
-	                               for max_unstarted_cpus of him; 0: it does not */
+	                               for the user's max_unstarted_cpus; 0: it does not */
 	int priority;               /* higher ones go before all lower ones; the caller decides who may ask
 	                               for it */
 	bool may_stop;              /* rather stop it early than let it be late: sched_should_stop() */

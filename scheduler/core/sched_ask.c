@@ -1,4 +1,4 @@
-/* Questions: when each job will start and end, why one waits, whether one had better stop early. */
+/* Questions: when each job will start and end, why one waits, whether one should stop early. */
 #include <math.h>
 
 #include "scheduler/core/sched_internal.h"

@@ -347,7 +347,7 @@ void place_due(struct sched *s, int64_t now_ns);
 void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
 
 /* ---- sched_start.c ---- */
-/* An advised job, whose owner has not started as many earlier ones as he may leave unstarted. */
+/* An advised job whose owner has left as many earlier ones unstarted as one user may. */
 bool start_owner_is_slow(const struct sched *s, const struct live *j);
 /* Starts it now, even if that breaks promises of others. */
 void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out);

@@ -1,4 +1,5 @@
-/* The price of capacity as the scheduler sees it: which arrivals tell it, and who pays it (price.h). */
+/* The price of capacity as the scheduler uses it: which arrivals it comes from, and which jobs pay it
+ * (price.h). */
 #include <math.h>
 
 #include "scheduler/core/sched_internal.h"

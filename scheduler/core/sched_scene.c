@@ -3,12 +3,12 @@
  *
  * A queue longer than SCENE_WINDOW is not looked at job by job. The jobs far before the one decided about are
  * merged into at most SCENE_STREAMS equal streams: together as wide as they are, or as the machine, with the
- * slots x time they will take of a full machine. While a queue is there the machine is full, so the streams
- * end when those jobs would, but for the slots that lie idle where the next job does not fit; IDLE_SLOTS
- * allows for those. On random mixes of widths the waits came out between 2 % short and 4 % long; where all
- * are equally wide, 12 % long on two slots; where more run at a time than the window holds (984 running,
- * 1,000 queued), 12 % long. What the streams hide is which of those jobs a candidate could delay; those far
- * behind it are left out, and what it does to them is not seen. */
+ * slots x time they will take of a full machine. While jobs wait the machine is full, so the streams end when
+ * those jobs would, except for slots that stay idle because the next job does not fit; IDLE_SLOTS allows for
+ * those. On random mixes of widths the waits came out between 2 % short and 4 % long; where all are equally
+ * wide, 12 % long on two slots; where more run at a time than the window holds (984 running, 1,000 queued),
+ * 12 % long. What the streams hide is which of those jobs a candidate could delay; those far behind it are
+ * left out, and what it does to them is not seen. */
 #include <math.h>
 
 #include "scheduler/core/sched_internal.h"

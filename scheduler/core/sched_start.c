@@ -1,4 +1,4 @@
-/* Who starts next, with what, and who is held. sched.h says the rules. */
+/* Which job starts next, with which candidate, and which jobs are held. sched.h has the rules. */
 #include <math.h>
 
 #include "scheduler/core/sched_internal.h"
@@ -472,6 +472,6 @@ int sched_owner_started(struct sched *s, int64_t now_ns, uint64_t id, struct err
 		return rc;
 	live_clock(s, now_ns);
 	j->unstarted = false;
-	live_changed(s); /* another job of his may start */
+	live_changed(s); /* another job of this owner may start */
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* After a restart: jobs come back from the store, the scheduler takes them back, and what becomes of each is
- * for its life to say (jobs/life.h). See daemon.h. */
+/* After a restart: jobs are read from the store and given to the scheduler again, and the state machine of
+ * each (jobs/life.h) decides how it continues. See daemon.h. */
 #include <stdio.h>
 
 #include "common/log.h"

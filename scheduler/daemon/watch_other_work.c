@@ -1,6 +1,6 @@
 /* The work of other programs on the machine: looked at once a second, and before the socket opens, so that
- * the first job is not promised what the others will not leave it. The estimate goes to the scheduler, and
- * its mean over a run to what the run teaches. */
+ * the first promise already allows for it. The estimate goes to the scheduler, and its mean over a run to
+ * what the run teaches. */
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>

@@ -21,7 +21,7 @@ typedef void cluster_line_fn(enum cluster_question q, const char *line, const ch
 
 struct cluster {
 	size_t nodes, nodes_away; /* in our partitions; of them drained, down or reserved */
-	uint64_t cpus;           /* that can be had, taken or not */
+	uint64_t cpus;           /* that are usable, free or not */
 	uint64_t cpus_leaving;   /* taken, and gone when what runs there has ended */
 	uint64_t gpus, gpus_taken;
 	size_t others, others_waiting; /* jobs of others that run, that wait */

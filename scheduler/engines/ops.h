@@ -1,12 +1,11 @@
-/* Engines: workload managers that place and run jobs, while deciding stays with us. An engine is a struct
- * engine_ops, which says how its client programs are called and what their answers mean: slurm.c, command.c.
- * It runs nothing and keeps nothing. The daemon's executor (daemon/exec/engine.c) and the measurements of
- * `postrider profile` (profile_run.c) use it.
+/* Engines: workload managers that place and run jobs, while Postrider decides about them. An engine is a
+ * struct engine_ops, which says how its client programs are called and what their answers mean: slurm.c,
+ * command.c. It starts no process and keeps no state. The daemon's executor (daemon/exec/engine.c) and the
+ * measurements of `postrider profile` (profile_run.c) use it.
  *
- * What the engine is asked to run is postrider-supervisor. It claims the job by its identity, so that a job
- * that was submitted twice still runs once, and its records, in a folder that the nodes share, say when the
- * job started and how it ended (process/record_format.h). The engine's own word counts where there is no
- * record.
+ * The engine is asked to run postrider-supervisor. It claims the job by its identity, so that a job that was
+ * submitted twice still runs once, and its records, in a folder that the nodes share, say when the job
+ * started and how it ended (process/record_format.h). The engine's own word counts where there is no record.
  *
  * docs/ENGINES.md is for the operator. To add one: a file, a line in engine_all[] (call.c), its name in
  * config/engines.c. */

@@ -1,6 +1,6 @@
 /* One run of a campaign on the cluster of an engine: each copy is a job there, run by postrider-supervisor.
  * The copies wait at a gate until all of them have a place, start together, and are measured by the records
- * of their supervisors. The engine's own word counts where there is no record. Used by `postrider profile
+ * of their supervisors. The engine's answer counts where there is no record. Used by `postrider profile
  * --executor`. */
 #ifndef SCHEDULER_ENGINES_PROFILE_RUN_H
 #define SCHEDULER_ENGINES_PROFILE_RUN_H

@@ -1,6 +1,6 @@
 /* The engine `slurm`: sbatch, scancel and squeue; slurm_cluster.c looks at the cluster, slurm_books.c into
- * its accounting. docs/SLURM.md is for the operator. The programs and not the library: its calls block, its
- * name changes with every release, and it ends the process over a missing file. */
+ * its accounting. docs/SLURM.md is for the operator. It calls the programs and not Slurm's library: the calls
+ * of the library block, its name changes with every release, and it ends the process if a file is missing. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -44,7 +44,7 @@ struct job {
 	double *batch; size_t n_batches; /* allowed; none: the type's or the model's */
 	double *epoch_choice; size_t n_epoch_choices; /* none: its epochs are fixed */
 	uint32_t tenant;               /* tenants.h */
-	bool limited;                  /* the limits of a user count for it: its owner is no admin */
+	bool limited;                  /* the limits of a user count for it: its owner is not an admin */
 	uint64_t recurring;            /* fingerprint of user, type and parameters */
 	bool stop_told;                /* it was decided that it stops early */
 	bool stop_awaits;              /* and the row that says so is on its way to the disk */
@@ -97,7 +97,8 @@ struct jobs {
 
 int jobs_init(struct jobs *j, struct err *err);
 void jobs_release(struct jobs *j);
-/* So many will come: the index is made large enough now, for to grow it takes milliseconds. */
+/* This many jobs will come: the index is made large enough now, because growing it later takes
+ * milliseconds. */
 void jobs_expect(struct jobs *j, size_t n);
 
 /* A job with `row` copied, not in any list yet. ERR_NOMEM also where `names` is full. */

@@ -18,15 +18,15 @@
  *
  * `starting` and `stopping` are kept in memory, and the row says running; of a `ready` job it says queued.
  *
- * What holds at all times, whatever fails and wherever the daemon dies:
+ * What always holds, even if something fails or the daemon dies at any point:
  *   1. SPAWN follows DURABLE: the row that says "running" is on disk before anything runs. After a restart a
  *      job is spawned only where ADOPT found that no supervisor ever claimed it.
- *   2. The row alone is enough to go on: state, batch, promise, devices, the word that the job was
- *      cancelled, the epoch after which it was told to stop, the attempt.
+ *   2. The row alone is enough to continue: state, batch, promise, devices, whether the job was cancelled,
+ *      the epoch after which it was asked to stop, the attempt.
  *   3. An early STOP follows the row that says so. The record of a supervisor says "stopped" and not why, so
  *      without the row the job would count as cancelled.
  *   4. The end of a job is final. Events that come later have no actions.
- *   5. Within the actions of one event the store comes first, then processes, then the people who watch.
+ *   5. Within the actions of one event the store comes first, then processes, then clients that watch.
  * The caller answers a client when all rows among the actions of the client's event are on disk. */
 #ifndef SCHEDULER_JOBS_LIFE_H
 #define SCHEDULER_JOBS_LIFE_H

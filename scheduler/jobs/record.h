@@ -48,7 +48,7 @@ struct job_record {
 	const char *params;          /* JSON object */
 	const char *batches;         /* JSON array of the batches the job allows; NULL: all */
 	uint32_t cpus;
-	uint32_t gpus_least;         /* asked for, whatever its batch */
+	uint32_t gpus_least;         /* asked for, with any batch */
 	uint32_t gpus;               /* as started, or as decided so far */
 	const char *devices;         /* their names, "0,3"; NULL: none yet, or an engine chooses them */
 	double slo_s, confidence, max_memory_mb;
@@ -88,7 +88,7 @@ struct job_record {
 	uint64_t after;              /* the job that had to end first; 0: none */
 	const char *after_more;      /* and others, as a JSON array of ids in quotes; NULL: none */
 	bool after_ok;               /* and all of them to end well */
-	int retry, attempt;          /* a run that fails is repeated so often at most; and was so far */
+	int retry, attempt;          /* how often a failed run is repeated at most, and was so far */
 	double array_index;          /* of a job of an array; NaN: it is none */
 };
 

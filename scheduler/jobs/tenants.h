@@ -1,6 +1,6 @@
-/* Who shares the machine: the tenants of the configuration. A user who belongs to none is a tenant by
- * himself. A tenant keeps its number, by which the scheduler counts its usage, for the life of the daemon; a
- * reload changes no number. */
+/* Who shares the machine: the tenants of the configuration. A user who belongs to none is a separate tenant.
+ * A tenant keeps its number, by which the scheduler counts its usage, for the life of the daemon; a reload
+ * changes no number. */
 #ifndef SCHEDULER_JOBS_TENANTS_H
 #define SCHEDULER_JOBS_TENANTS_H
 
@@ -23,7 +23,8 @@ int tenants_named(struct tenants *t, const struct config *c, struct sched *s, in
 int tenants_refresh(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns,
                     struct err *err);
 const char *tenants_name(const struct tenants *t, uint32_t number);
-/* Into the open list: at most so many from this number on. Returns the number of the next. */
+/* Writes tenants into the open list: at most `most` from the number `from` on. Returns the number of the
+ * next. */
 size_t tenants_json(const struct tenants *t, struct sched *s, int64_t now_ns, size_t from, size_t most,
 		    struct json_writer *w);
 

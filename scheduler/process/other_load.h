@@ -69,7 +69,7 @@ struct other_load_ours {         /* our processes, as means over the time since 
 double other_load_sample(struct other_load *o, const char *stat_text, const char *pressure_text,
                          struct other_load_ours ours, double dt_s);
 double other_load_processes(const struct other_load *o); /* the estimate, without a reading */
-/* The mean over all the time that was seen, which is no estimate of now; NaN: nothing was seen. */
+/* The mean over all the time that was seen, not an estimate of now; NaN: nothing was seen. */
 double other_load_mean(const struct other_load *o);
 
 #endif

@@ -42,7 +42,7 @@ static bool any(const struct words *w, const char *const *list)
 	return false;
 }
 
-/* Cuts at what is no letter or digit, and before a capital that follows a small letter. */
+/* Cuts at everything that is not a letter or digit, and before a capital that follows a small letter. */
 static void split(const char *s, size_t len, struct words *out)
 {
 	size_t k = 0;

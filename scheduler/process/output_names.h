@@ -7,8 +7,8 @@
 
 #define OUTPUT_NAMED 9 /* the user said that it is this one */
 
-/* How likely a number of this name is the accuracy that is meant; 0: it is none. "val_acc" is above
- * "accuracy", because it is of data that was held out; that of the training data is none. */
+/* How likely a number of this name is the accuracy that is meant; 0: it is not an accuracy. "val_acc" is
+ * above "accuracy", because it comes from held-out data. An accuracy of the training data does not count. */
 int output_accuracy_rank(const char *name, size_t len);
 /* `name` is the last word of `whole`: "Epoch" of "best Epoch". */
 bool output_is_epoch(const char *whole, size_t whole_len, const char *name, size_t len);

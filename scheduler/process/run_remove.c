@@ -29,8 +29,9 @@ static bool is_name(const struct dirent *e)
 	return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
 }
 
-/* Opens a folder in a folder and makes it ours to write to: its owner may have taken his own rights away, and
- * the service's root may chown but not write to folders of others. NULL: errno says why. */
+/* Opens a folder in a folder and takes its ownership, so that it can be written to: its owner may have
+ * removed the rights, and the service's root may chown but not write to folders of others. NULL: errno says
+ * why. */
 static DIR *open_folder(int in, const char *name)
 {
 	int fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -4,9 +4,10 @@
 
 #include "common/err.h"
 
-/* dir: the job's folder, whose parent belongs to the daemon. identity "": the job is older than identities.
- * What is not there counts as removed. Links are not followed, and nothing outside the folder is touched,
- * whatever the job's owner does meanwhile. ERR_BUSY: the system has no descriptors or memory right now. */
+/* dir: the job's folder, whose parent belongs to the daemon. identity "": the job is older than
+ * identities. What does not exist counts as removed. Links are not followed, and nothing outside the
+ * folder is touched, even if the job's owner changes it meanwhile. ERR_BUSY: the system has no descriptors
+ * or memory right now. */
 int run_remove(const char *dir, const char *identity, struct err *err);
 
 #endif

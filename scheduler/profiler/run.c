@@ -164,8 +164,7 @@ static void watch(int fd)
 	_exit(0);
 }
 
-/* Without a watchman the first process of each copy still dies with us, so that failing here is no
- * failure. */
+/* Without a watchman the first process of each copy still dies with us, so an error here is ignored. */
 static void watch_begin(struct running *r)
 {
 	int fd[2];
@@ -260,7 +259,7 @@ static bool is_measured(const struct running *r, size_t i)
 	return i < r->out->n_copies;
 }
 
-/* What a job of the run is: those beside the copies are of another setting. */
+/* The setting of a job of the run: the jobs beside the copies have another one. */
 static const struct profile_point *point_of(const struct running *r, size_t i)
 {
 	return is_measured(r, i) ? r->p->point : &r->beside;

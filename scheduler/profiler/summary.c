@@ -75,8 +75,8 @@ static void data_release(struct data *p)
 	*p = (struct data){ 0 };
 }
 
-/* Main effects, each value a level. Those of the time are of its logarithm: factors multiply it, and long
- * runs would drown the others. */
+/* Main effects, each value a level. For the time they are effects on its logarithm: factors multiply it, and
+ * long runs would hide the others. */
 static int analyse(const struct data *p, const char *target, struct anova **out, struct err *err)
 {
 	struct anova_params a = { .table = p->table,

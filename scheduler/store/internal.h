@@ -31,7 +31,8 @@ struct question_list {
 	struct question *first, *last;
 };
 
-/* Who may touch the checkpointer's connection: it in CHECKPOINT_RUNS, the writer in all others. */
+/* Which thread may use the checkpointer's connection: the checkpointer in CHECKPOINT_RUNS, the writer in all
+ * other states. */
 enum checkpoint_state {
 	CHECKPOINT_IDLE,
 	CHECKPOINT_ASKED,

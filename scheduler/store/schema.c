@@ -83,9 +83,9 @@ static int make_version_4(sqlite3 *db)
 }
 
 /* Observations in columns with types, instead of one JSON text each, and why nothing is to be learnt from one
- * (`doubt`). What version 4 took from anyone is looked at once more: a time 20 times off what the model said,
- * or an accuracy that no schema means. A text that is no JSON is left out: it can not be learnt from either.
- * Jobs have an identity that is drawn once. */
+ * (`doubt`). Observations of version 4, which accepted any, are checked again: a time 20 times off what the
+ * model said, or an accuracy that no schema can mean, is in doubt. A text that is not JSON is left out: it
+ * cannot be learnt from either. Jobs have an identity that is drawn once. */
 static int make_version_5(sqlite3 *db)
 {
 	return exec_with_columns(

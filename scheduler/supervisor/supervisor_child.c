@@ -1,5 +1,5 @@
-/* The child until it becomes the command: its limits, user, files and environment. It waits for the word to
- * go before it changes anything. See supervisor.h. */
+/* The child until it becomes the command: its limits, user, files and environment. It waits for the parent's
+ * signal before it changes anything. See supervisor.h. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 

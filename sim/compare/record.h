@@ -1,6 +1,6 @@
 /* What a replay or a comparison leaves behind, and what --json prints. Files in the folder of -o:
  *
- *   compare.json   everything but single jobs: the very bytes of --json. It holds no wall-clock time and no
+ *   compare.json   everything except single jobs: the same bytes as --json. It has no wall-clock time and no
  *                  name of a machine, so that the same input and seed give the same bytes.
  *   jobs.csv       one row a job, policy and replication
  *   training.csv   what the models of the first replication learnt from
@@ -59,8 +59,8 @@ bool record_jobs_kept(const struct compare_result *r); /* are all outcomes there
  * promised,outcome,start_s,end_s,wait_s,response_s,run_s,batch,epochs,promised_s,promised_upper_s,
  * predicted_s,upper_s,predicted_accuracy,accuracy,processes,njobs. run_s was measured; predicted_s and
  * upper_s are of the run at its start. Replications count from 1. The trace's own `epochs` are in the column
- * epochs; another column of its with a name of ours is called trace_NAME. It is written to JOBS_PART, which
- * takes the place of the file when it is whole. ERR_ARG: the outcomes were not kept. */
+ * epochs; any other column of the trace that has a name of ours is called trace_NAME. It is written to
+ * JOBS_PART, which replaces the file when it is complete. ERR_ARG: the outcomes were not kept. */
 int record_jobs_write(const char *dir, const char *name, const struct compare_result *r, struct err *err);
 
 #endif

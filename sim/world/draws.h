@@ -1,6 +1,6 @@
-/* What chance does to a job, and to the machine. Everything is drawn from the seed and the job's own id,
- * never from a shared stream: so a job has the same draws under every policy (common random numbers),
- * whatever starts when. */
+/* What is random about a job, and about the machine. Everything is drawn from the seed and the job's own id,
+ * never from a shared stream. So a job has the same draws under every policy (common random numbers), in any
+ * order of starts. */
 #ifndef SIM_WORLD_DRAWS_H
 #define SIM_WORLD_DRAWS_H
 

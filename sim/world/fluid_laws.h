@@ -34,8 +34,8 @@ struct fluid_laws;
 int fluid_laws_new(const struct world_file *f, const struct cluster *c, double most, struct fluid_laws **out,
                    struct err *err);
 void fluid_laws_free(struct fluid_laws *l);
-/* The index of the law of jobs that compute, read and wait for their devices for so long in an iteration,
- * alone on the machine; equal ones are made once. */
+/* The index of the law of jobs that compute, read and wait for their devices this long in an iteration, alone
+ * on the machine; equal laws are made once. */
 int fluid_laws_add(struct fluid_laws *l, uint32_t cpus, const struct world_work *work, uint32_t *out,
                    struct err *err);
 /* Of one iteration among P processes, the job's own included. */

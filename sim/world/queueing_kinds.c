@@ -179,7 +179,8 @@ int qkind_check_batch(const struct world_file *f, const struct qkind *k, double 
 		return 0;
 	for (size_t i = 0; i < f->batch.n; i++)
 		strbuf_printf(&names, "%s%g", i ? ", " : "", f->batch.v[i]);
-	rc = err_fail(err, ERR_ARG, "a batch of %g: neither the job nor the world has it: %.200s", batch,
+	rc = err_fail(err, ERR_ARG,
+		      "a batch of %g: neither the job nor the world has it; the world has %.200s", batch,
 		      strbuf_text(&names));
 	strbuf_release(&names);
 	return rc;

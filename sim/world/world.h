@@ -68,10 +68,10 @@ struct world_run;
 int world_open(const struct world_params *p, struct world **out, struct err *err);
 void world_free(struct world *w);
 const char *world_name(const struct world *w);            /* "measured" */
-/* The machine as a whole, in effect and as given: what is printed, and what utilisation is of. */
+/* The machine as a whole, in effect and as given. It is printed, and utilisation refers to it. */
 const struct cluster *world_whole(const struct world *w);
 const struct cluster *world_whole_given(const struct world *w);
-/* What jobs share of it: one node, where each job stays on one. A run is of this. */
+/* What jobs share of it: one node, where each job stays on one. A run simulates this part. */
 const struct cluster *world_cluster(const struct world *w);
 /* the machine that the training tables speak of */
 const struct cluster *world_given(const struct world *w);
@@ -103,9 +103,9 @@ void world_run_free(struct world_run *r);
 /* A job starts now; now_ns never runs backwards, and is not behind world_run_next(). No allocation once as
  * many jobs have run at the same time. ERR_ARG: a batch or epochs that this world does not know. */
 int world_run_start(struct world_run *r, int64_t now_ns, const struct world_job *j, struct err *err);
-/* Seconds that the whole of a job takes where so many processes run all the time, its own included, and the
- * machine is at its best: the law by which jobs share. ERR_ARG: this world has none (queueing), or does not
- * know the job. */
+/* Seconds that a whole job takes if this many processes run all the time, its own included, and the machine
+ * has not slowed down: the law by which jobs share. ERR_ARG: this world has none (queueing), or does not know
+ * the job. */
 int world_run_law_s(const struct world_run *r, const struct world_job *j, double processes, double *out,
                     struct err *err);
 /* The moment of the next end; WORLD_NEVER: nothing runs. May work its way to it, so it is not const. */

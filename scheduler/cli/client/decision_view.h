@@ -42,7 +42,7 @@ void decision_view_other(const struct decision_view *d, const char *before, stru
 void decision_view_price(const struct decision_view *d, struct strbuf *out);
 bool candidate_view_read(const struct json *v, struct candidate_view *out);
 
-/* Whatever the objective, and without one: no candidate can be taken. */
+/* No candidate can be taken, with any objective or without one. */
 bool decision_view_impossible(const struct decision_view *d);
 
 /* A phrase for a reason code; an unknown code is printed as it is. */

@@ -307,7 +307,7 @@ int verb_submit(int argc, char **argv)
 		{ 0, "batches", CLI_TEXT, "N,...", "batch sizes to choose from (default: the job type's)",
 		  &o.batches },
 		{ 0, "cpus", CLI_COUNT, "N", "cpus it runs on (default: the job type's)", &o.cpus },
-		{ 0, "gpus", CLI_COUNT, "N", "gpus it wants, whatever its batch (default: the job type's)",
+		{ 0, "gpus", CLI_COUNT, "N", "gpus it wants, with any batch (default: the job type's)",
 		  &o.gpus },
 		{ 0, "max-memory", CLI_COUNT, "MB", "use no batch size that is known to need more memory",
 		  &o.max_memory_mb },

@@ -5,17 +5,17 @@
 #include "scheduler/cli/cli.h"
 #include "scheduler/profiler/design.h"
 
-/* The words of the command into d->command. Without {batch}, the value of an option that is called like
- * one ("--batch-size 64") becomes it, and the same for {epochs}; `talk` says so. ERR_ARG: there is no
- * batch in it. */
+/* The words of the command into d->command. Without {batch}, it takes the place of the value of an option
+ * with such a name ("--batch-size 64"); the same for {epochs}; `talk` says so. ERR_ARG: there is no batch in
+ * it. */
 int job_command_take(struct profile_design *d, char *const *word, size_t n, const struct cli *talk,
                      struct err *err);
 /* Values for a placeholder, as "16,32,64": around those that the command had, or the usual ones; "": none are
  * usual. */
 void job_command_levels(const struct profile_design *d, const char *name, char *const *word, size_t n,
                         char *out, size_t size);
-/* The placeholders of the command that are no built-in ones, each once, "batch" first; returns how many.
- * Names are to be freed by job_command_names_free(). */
+/* The placeholders of the command that are not built in, each once, "batch" first; returns how many. Names
+ * are to be freed by job_command_names_free(). */
 size_t job_command_names(const struct profile_design *d, char **out, size_t max);
 void job_command_names_free(char **name, size_t n);
 

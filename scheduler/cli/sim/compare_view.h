@@ -1,5 +1,5 @@
-/* Comparisons, sweeps and capacities as people read them. Nothing here is of the wall clock but
- * compare_view_talk(). */
+/* Comparisons, sweeps and capacities as people read them. Only compare_view_talk() prints times of the wall
+ * clock. */
 #ifndef SCHEDULER_CLI_SIM_COMPARE_VIEW_H
 #define SCHEDULER_CLI_SIM_COMPARE_VIEW_H
 
@@ -8,7 +8,7 @@
 /* Where the numbers come from, the two tables, and the paired tests against the baseline: wins and losses. */
 void compare_view_print(const struct compare_result *r, const struct compare_params *p, bool colour,
                         struct strbuf *out);
-/* Decision times, on stderr: they are of this machine and this moment. */
+/* Decision times, on stderr, because they depend on the machine and the moment. */
 void compare_view_talk(const struct cli *c, const struct compare_result *r);
 
 /* A table of values x policies, filled point by point. */

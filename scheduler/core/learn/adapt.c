@@ -311,8 +311,9 @@ static void note_top(struct track *t, uint32_t user, size_t n)
 	}
 }
 
-/* The latest scores of every user, as many as his share of the window, and their median. Of several users it
- * takes more of them: what could be lies is taken off on top of what could be chance. */
+/* The latest scores of every user, as many as the user's share of the window, and their median. With several
+ * users twice as many are taken, because the part that could be false is subtracted as well as the part that
+ * could be chance. */
 static void take_latest(struct adapt *a, struct track *t)
 {
 	size_t n = in_window(a, t), most = t->mixed ? 2 * a->recent : a->recent;
@@ -436,7 +437,8 @@ static size_t own_latest(const struct adapt *a, const struct track *t, uint32_t 
 	return n_own;
 }
 
-/* Has the user a score in the window? Asked of others' scores only: where all are his own, the newest is. */
+/* Does the user have a score in the window? Needed only where there are scores of several users: where one
+ * user has all, the newest is one of them. */
 static bool has_own(const struct adapt *a, const struct track *t, uint32_t user)
 {
 	size_t n = in_window(a, t);

@@ -21,8 +21,8 @@
  *
  * Users do not trust each other, so one may not move another's bounds by much (tests/unit/core/
  * test_adapt_hostile.c: a fifth of all observations is hostile):
- *   - The scores behind a bias are the latest of every user, as many of each as his share of the window. A
- *     burst counts no more than that.
+ *   - The scores behind a bias are the latest of every user, as many of each as the user's share of the
+ *     window. A burst counts no more than that.
  *   - Where two other users or fewer have half of those scores, these do not count: a newcomer gets the bias
  *     of all types, or the model's own time, and the user's own scores count on top.
  *   - A quantile comes from the user's own scores, as far as there are enough. What all users together say
@@ -66,7 +66,7 @@ struct adapt_params {           /* all zero: the defaults */
 	size_t window;          /* scores behind a quantile, 200; at least 20 */
 	size_t recent;          /* scores behind a bias, 30; at least 5 */
 	double step;            /* of the level, 0.005; below 0: the level does not move */
-	bool no_bias;           /* do not correct the expectation; the bound has to follow by itself */
+	bool no_bias;           /* do not correct the expectation; the bound has to follow alone */
 };
 int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err);
 void adapt_free(struct adapt *a);

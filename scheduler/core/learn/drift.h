@@ -1,6 +1,6 @@
 /* The drift alarm: have the model's errors moved, and since when? A two-sided CUSUM (Page, Biometrika 41,
  * 1954) on standardised scores z = (log(actual / predicted) - centre) / spread, cut off at +-2 so that a few
- * far ones are no alarm; one for each job type and one for all jobs:
+ * far ones raise no alarm; one for each job type and one for all jobs:
  *
  *   up = max(0, up + z - slack),  down = max(0, down - z - slack),  alarm when either passes the threshold.
  *
@@ -34,8 +34,8 @@ struct drift_reference {        /* scores of a model that fits */
 };
 /* The reference from log(actual / predicted) of rows the model has not seen, or of the first jobs it met if
  * its residuals are not in log time. These are Huber's estimates of location and scale (his proposal 2) with
- * the same cut, so that the cut scores have mean 0 and variance 1 whatever their tails and skew. ERR_NODATA:
- * fewer than 8; ERR_NUMERIC: not finite, or all alike. */
+ * the same cut, so that the cut scores have mean 0 and variance 1 with any tails and skew. ERR_NODATA: fewer
+ * than 8; ERR_NUMERIC: not finite, or all equal. */
 int drift_reference_of(const double *score, size_t n, struct drift_reference *out, struct err *err);
 
 struct drift_params {

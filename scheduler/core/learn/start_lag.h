@@ -14,8 +14,8 @@ struct start_lag { /* all zero: nothing is known */
 };
 
 void start_lag_add(struct start_lag *l, double lag_s); /* one that is not a number, or below 0, is left out */
-/* What so many percent of the starts take at most. `guess_s` counts as one of them while they are too few to
- * leave out the slowest. */
+/* What `percent` of the starts take at most. `guess_s` counts as one of them while they are too few to leave
+ * out the slowest. */
 double start_lag_most_s(const struct start_lag *l, double percent, double guess_s);
 
 #endif

@@ -81,7 +81,7 @@ static void engine_job_free(struct engine_job *j)
 	if (!j)
 		return;
 	if (j->errand)
-		j->errand->owner = NULL; /* it comes back, and means nobody */
+		j->errand->owner = NULL; /* it comes back, and belongs to no job */
 	engine_call_release(&j->call);
 	local_job_free(j->run);
 	free(j);

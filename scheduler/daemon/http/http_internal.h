@@ -49,7 +49,7 @@ void events_tick(evutil_socket_t fd, short what, void *http);
 void events_close(struct http *h);
 
 /* ---- guard.c ---- */
-/* Who asks, by the header Authorization. False: there is a token, and it is not good; answered. */
+/* The user who sends the request, by the header Authorization. False: its token is not valid; answered. */
 bool guard_who(struct http *h, struct evhttp_request *r, struct http_who *out);
 /* Is the request from a page of ours, or from no page at all? False: answered. */
 bool guard_allows(struct http *h, struct evhttp_request *r);

@@ -57,7 +57,7 @@ double learning_first_batch(const struct learning *l, const struct job *job, con
 /* Takes batches out of the job's choice with which jobs of its type have only ever failed (out of memory,
  * say), unless the model's table has runs with them, the user named them, or no other is left. */
 void learning_drop_failing(const struct learning *l, struct job *job);
-/* A job was admitted, and a job has ended, in whatever state: how often each batch was taken. */
+/* A job was admitted, and a job has ended, in any state: counts how often each batch was taken. */
 void learning_first_taken(struct learning *l, const struct job *job);
 void learning_first_ended(struct learning *l, const struct job *job);
 /* ---- probe.c ---- */

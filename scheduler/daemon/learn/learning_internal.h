@@ -114,7 +114,7 @@ void learner_train_due(struct learner *e);     /* one more job has ended */
 void learner_train_restore(struct learner *e); /* counts what ended since the last training */
 void learner_train_changed(struct learner *e); /* after a reload */
 bool learner_train_busy(const struct learner *e);
-size_t learner_train_after(const struct learner *e); /* so many jobs; 0: not by itself */
+size_t learner_train_after(const struct learner *e); /* jobs; 0: not automatically */
 void learning_first_restore(struct learning *l); /* counts the jobs in memory */
 bool learning_is_observation(const struct job_record *row);
 /* How many of a stranger's kind ended, and of others of its type: what adapts does so by type. */

@@ -32,7 +32,7 @@ int training_rows_find(const char *packed, size_t len, const struct schema *s, c
                       struct training_rows *out, struct err *err);
 void training_rows_release(struct training_rows *r);
 
-/* A table, and the runs its rows are of (train.h). */
+/* A table, and the runs to which its rows belong (train.h). */
 struct training_table {
 	struct table *table;
 	uint32_t *run;         /* NULL: each row is its own */

@@ -5,13 +5,14 @@
  * The test. The latest `test_jobs` observations (at most half of them) are held back; a new model fitted to
  * the rest and the model in use predict them, and Wilcoxon's signed-rank test on |log error|
  * (core/learn/paired.h) says whether the new one is better at `significance`. Only then is a model with its
- * bounds trained on everything, saved as FOLDER/NNNN.model, read back and compiled. Without a model in use
- * whatever could be trained is taken.
+ * bounds trained on everything, saved as FOLDER/NNNN.model, read back and compiled. Without a model in use,
+ * any model that could be trained is taken.
  *
- * The loop is never waited for and does not wait: it hands over rows, watches a descriptor and fetches the
- * result. The thread has a lower priority (SCHED_BATCH, nice +15) and no signals. trainer_free() waits for
- * the fit at hand: for the 648 runs of configs/profiles/two-cores a quarter of a second on a free core, where
- * the whole training takes six; while jobs keep all cores busy, the low priority makes both longer. */
+ * The thread and the loop never wait for each other: the loop hands over rows, watches a descriptor and
+ * fetches the result. The thread has a lower priority (SCHED_BATCH, nice +15) and no signals. trainer_free()
+ * waits for the fit at hand: for the 648 runs of configs/profiles/two-cores a quarter of a second on a free
+ * core, where the whole training takes six; while jobs keep all cores busy, the low priority makes both
+ * longer. */
 #ifndef SCHEDULER_DAEMON_LEARN_TRAINING_THREAD_H
 #define SCHEDULER_DAEMON_LEARN_TRAINING_THREAD_H
 

@@ -18,7 +18,7 @@
 
 struct model_version {
 	uint32_t number;        /* from 1 on; attempts that were not taken have one, too */
-	uint32_t rolled_back_to;/* this is no training: that version is in use again; UINT32_MAX otherwise. 0:
+	uint32_t rolled_back_to;/* not a training: that version is in use again; UINT32_MAX otherwise. 0:
 	                           the configuration's model */
 	bool accepted;          /* has a file, unless it was pruned since */
 	char created[32];       /* RFC 3339, UTC */

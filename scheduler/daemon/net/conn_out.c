@@ -25,7 +25,8 @@ void conn_count(struct conn *c)
 	c->counted = unsent(c);
 }
 
-/* Its user has let too much pile up. A connection with little of that goes on: it may be the one he reads. */
+/* Its user has too much unread output. A connection with little of it goes on: it may be the one that is
+ * read. */
 static bool user_is_full(const struct conn *c)
 {
 	size_t max = c->server->limit.max_output_bytes_per_uid;

@@ -1,5 +1,5 @@
-/* `submit` and `predict`: the decision made and told, and a job admitted. See ops.h; submission.h has what is
- * asked. */
+/* `submit` and `predict`: making the decision, answering with it, and admitting a job. See ops.h;
+ * submission.h reads the request. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,8 +130,8 @@ static uint64_t fingerprint(uid_t uid, const char *type, const char *params)
 	return rng_mix(h) | 1;
 }
 
-/* A user who is no admin may have as many jobs in the queue as there are places left for all others, so that
- * the last places are never his alone: one alone gets half of the queue, two a third each (the dynamic
+/* A user who is not an admin may have as many jobs in the queue as there are places left, so that one user
+ * cannot take the last places: one user alone gets half of the queue, two get a third each (the dynamic
  * threshold of Choudhury and Hahne, 1998, for shared buffers). */
 static bool has_place(struct request *r)
 {

@@ -1,4 +1,4 @@
-/* `token`: a user gets a token for the page, or revokes all of his. See http/token.h. */
+/* `token`: users get a token for the page, or revoke all their tokens. See http/token.h. */
 #include <stdio.h>
 
 #include "scheduler/daemon/http/http.h"

@@ -1,7 +1,6 @@
-/* Questions to the store. Its reader sees what is committed, but a client that submitted a job and asks about
- * it in the same breath must find it: a question waits until everything collected before it is on disk, and
- * while the reader has its hands full. Where the store has failed the answer is what the disk has. See
- * ops.h. */
+/* Questions to the store. Its reader sees only what is committed, but a client that submits a job and asks
+ * about it at once must find it. So a question waits until everything collected before it is on disk, and
+ * while the reader is busy. If the store has failed, the answer is what the disk has. See ops.h. */
 #include <stdlib.h>
 
 #include "common/mem.h"

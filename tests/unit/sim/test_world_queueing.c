@@ -692,8 +692,8 @@ TEST(test_batches_are_the_kinds_or_the_worlds)
 
 		assert_int_equal(b.ops->start(b.run, 0.0, &j, &err), -ERR_ARG);
 		assert_non_null(strstr(err.text,
-				       "job 1: a batch of 100: neither one of the job's own nor one of the "
-				       "world's: 64, 128, 256, 512"));
+				       "job 1: a batch of 100: neither the job nor the world has it; "
+				       "the world has 64, 128, 256, 512"));
 		bed_start(&b, 0.0, bed_job(1, 0, 48.0, 1));
 		bed_start(&b, 0.0, bed_job(2, 0, 512.0, 1));
 		j.batch = 64.0;
