@@ -222,12 +222,12 @@ wanted() {
 	[ -z "$SAN" ] || [ -n "$FULL" ] || ! needs_no_sanitizer "$1"
 }
 
-# independent TEST...: those that may run beside others. The rest measures how busy the machine is, or how fast it is; a
-# sanitized test_other_load reads this but does not judge it.
+# independent TEST...: those that may run beside others. The rest measures how busy the machine is, how fast it is, or how
+# much memory a daemon needs that gets its turns at once; a sanitized test_other_load reads the load but does not judge it.
 independent() {
 	for test; do
 		case $test in
-		*/tests/bars/*) ;;
+		*/tests/bars/* | */test_soak) ;;
 		*/test_other_load) [ -z "$SAN" ] || echo "$test" ;;
 		*) ! wanted "$test" || echo "$test" ;;
 		esac
@@ -236,7 +236,7 @@ independent() {
 
 # The longest in processor time and in waiting, so that none of them is left at the end to run while a core has nothing to do.
 longest="parity.sh test_training train.sh other_work.sh test_learning test_replay report.sh slurm.sh own_job.sh golden.sh
-	test_durability python.sh test_soak automl.sh test_protocol test_supervisor engine.sh test_crowd test_limits test_store_failure
+	test_durability python.sh automl.sh test_protocol test_supervisor engine.sh test_crowd test_limits test_store_failure
 	page.sh daemon_verbs.sh profile.sh test_automl_tune test_crash test_reload test_predictors test_daemons test_nodes test_baselines
 	test_life_property test_policies compare.sh replay.sh test_compare test_states test_model_io test_doubt test_storage submit.sh"
 # longest_first: lines of tests, in the order in which they are to start
