@@ -55,12 +55,10 @@ static void on_reply(struct bufferevent *bev, void *arg)
 	if (!line)
 		return;
 	body = evbuffer_new();
-	if (body && !evbuffer_add(body, line, len)) {
-		guard_headers(b->request, "application/json");
-		evhttp_send_reply(b->request, 200, NULL, body);
-	} else {
+	if (body && !evbuffer_add(body, line, len))
+		http_send(b->request, 200, "application/json", body);
+	else
 		http_error(b->request, 500, "internal", "out of memory");
-	}
 	if (body)
 		evbuffer_free(body);
 	free(line);

@@ -77,12 +77,10 @@ static void send_text(struct evhttp_request *r, const char *type, struct strbuf 
 {
 	struct evbuffer *body = evbuffer_new();
 
-	if (!body || text->failed || evbuffer_add(body, strbuf_text(text), text->len)) {
+	if (!body || text->failed || evbuffer_add(body, strbuf_text(text), text->len))
 		http_error(r, 500, "internal", "out of memory");
-	} else {
-		guard_headers(r, type);
-		evhttp_send_reply(r, 200, NULL, body);
-	}
+	else
+		http_send(r, 200, type, body);
 	if (body)
 		evbuffer_free(body);
 	strbuf_release(text);
@@ -126,10 +124,9 @@ static bool send_file(struct evhttp_request *r, const char *path)
 		if (strcmp(f->path, path))
 			continue;
 		body = evbuffer_new();
-		guard_headers(r, f->type);
 		if (body)
 			evbuffer_add_reference(body, f->bytes, f->len, NULL, NULL);
-		evhttp_send_reply(r, body ? 200 : 500, NULL, body);
+		http_send(r, body ? 200 : 500, f->type, body);
 		if (body)
 			evbuffer_free(body);
 		return true;
@@ -309,10 +306,11 @@ void http_free(struct http *h)
 	if (h->tick)
 		event_free(h->tick);
 	tokens_close(&h->tokens);
-	if (h->server)
-		evhttp_free(h->server);
+	/* before evhttp closes their descriptors, so that their events are gone by then */
 	for (size_t i = 0; i < h->n_open; i++)
 		bufferevent_decref(h->open[i]);
+	if (h->server)
+		evhttp_free(h->server);
 	free(h->open);
 	if (h->is_unix)
 		server_socket_close(&h->unix_socket);

@@ -56,6 +56,8 @@ bool guard_allows(struct http *h, struct evhttp_request *r);
 /* The peer is a program on this machine, as far as the address says. */
 bool guard_is_local(struct http *h, struct evhttp_request *r);
 void guard_headers(struct evhttp_request *r, const char *type); /* of every answer */
+/* An answer with these headers; takes the bytes out of `body`, which may be NULL. */
+void http_send(struct evhttp_request *r, int status, const char *type, struct evbuffer *body);
 /* A short answer, its text in JSON. */
 void http_error(struct evhttp_request *r, int status, const char *code, const char *message);
 
