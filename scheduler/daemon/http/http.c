@@ -20,14 +20,16 @@
 /* ---- connections ---- */
 
 /* evhttp has no limit of connections and does not report their end. So we hold a reference to each: evhttp
- * removes its callbacks when it gives a connection up, and we see that. The descriptor is closed by then. */
+ * removes its callbacks when it gives a connection up, and we see that. The one for events stays until then; those
+ * for reading and writing come and go. With our reference goes the descriptor. If evhttp closed it before, its
+ * events would still be there, and the next descriptor of that number, perhaps a job's, would not be heard. */
 static void sweep(struct http *h)
 {
 	for (size_t i = h->n_open; i-- > 0;) {
-		bufferevent_data_cb on_read;
+		bufferevent_event_cb on_event;
 
-		bufferevent_getcb(h->open[i], &on_read, NULL, NULL, NULL);
-		if (on_read)
+		bufferevent_getcb(h->open[i], NULL, NULL, &on_event, NULL);
+		if (on_event)
 			continue;
 		bufferevent_decref(h->open[i]);
 		h->open[i] = h->open[--h->n_open];
@@ -59,8 +61,10 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 static struct bufferevent *on_connection(struct event_base *base, void *arg)
 {
 	struct http *h = arg;
-	struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
+	struct bufferevent *bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
 
+	if (bev) /* nobody takes what comes while an answer or events are sent: it must not pile up */
+		bufferevent_setwatermark(bev, EV_READ, 0, HTTP_MAX_HEADERS + HTTP_MAX_BODY);
 	if (h->n_open == h->max_open)
 		sweep(h);
 	if (!bev || h->n_open == h->max_open) /* evhttp makes one that is not counted: the listener is off */

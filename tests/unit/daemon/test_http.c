@@ -1,6 +1,7 @@
 /* scheduler/daemon/http/, ops/op_token.c: who may ask what over HTTP, and what is answered. The page in a browser:
  * tests/cli/page.sh. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -507,20 +508,36 @@ HTTP_TEST(test_connections_beyond_the_limit_wait_until_one_is_closed)
 	assert_true(l.d->http->accepting);
 }
 
-/* The daemon closes the connection, and the next one gets the number of its descriptor. */
-HTTP_TEST(test_a_connection_that_follows_one_that_the_daemon_closed_is_served)
+static bool two_are_done(const struct local_daemon *at)
 {
+	return at->d->jobs.count[JOB_DONE] == 2;
+}
+
+static int look_for_closed(const struct event_base *base, const struct event *e, void *n)
+{
+	(void)base;
+	if (event_get_fd(e) >= 0 && !(event_get_events(e) & EV_SIGNAL) && fcntl(event_get_fd(e), F_GETFD) < 0)
+		++*(int *)n;
+	return 0;
+}
+
+/* The next descriptor has the same number. Events that are left on it would be those of a job or a client. */
+HTTP_TEST(test_a_connection_that_the_daemon_closed_leaves_no_event_on_its_descriptor)
+{
+	int n = 0;
+
 	begin(TCP);
-	for (int i = 0; i < 5; i++) {
-		assert_int_equal(http_ask(&h, "GET", "/app.js", "Connection: close\r\n", NULL), 200);
-		while (!h.closed)
-			http_hear_head(&h);
-		http_close(&h);
-		http_open(&h, &l);
-	}
+	assert_int_equal(http_ask(&h, "GET", "/app.js", "Connection: close\r\n", NULL), 200);
+	while (!h.closed)
+		http_hear_head(&h);
+	event_base_foreach_event(l.d->base, look_for_closed, &n);
+	assert_int_equal(n, 0);
+	client_submit(&c, ",\"type\":\"sleepy\"");
+	client_submit(&c, ",\"type\":\"sleepy\"");
+	local_until(&l, two_are_done);
+	http_close(&h);
+	http_open(&h, &l);
 	assert_int_equal(http_ask(&h, "GET", "/", NULL, NULL), 200);
-	client_close(&c);
-	client_open(&c, &l);
 }
 
 /* ---- metrics ---- */
@@ -671,6 +688,37 @@ HTTP_TEST(test_pages_leave_room_for_requests)
 		local_run(&l, 0.0);
 	open_page(&h, token);
 	assert_int_equal(l.d->http->n_pages, 1);
+}
+
+HTTP_TEST(test_a_page_is_a_connection_for_as_long_as_it_is_open)
+{
+	start(TCP);
+	open_page(&h, NULL);
+	json_free(http_event(&h));
+	local_run(&l, 1.2); /* over a sweep of those that have gone */
+	assert_int_equal(l.d->http->n_open, 1);
+	http_close(&h);
+	while (l.d->http->n_open)
+		local_run(&l, 0.01);
+}
+
+HTTP_TEST(test_what_a_page_sends_while_it_listens_does_not_pile_up)
+{
+	static char much[1 << 20];
+	size_t held, most = 0;
+
+	start(TCP);
+	open_page(&h, NULL);
+	for (int i = 0; i < 200; i++) {
+		send(h.fd, much, sizeof much, MSG_NOSIGNAL | MSG_DONTWAIT);
+		event_base_loop(l.d->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+		assert_int_equal(l.d->http->n_open, 1);
+		held = evbuffer_get_length(bufferevent_get_input(l.d->http->open[0]));
+		most = held > most ? held : most;
+	}
+	assert_in_range(most, 1, 2 * (HTTP_MAX_HEADERS + HTTP_MAX_BODY));
+	json_free(http_event(&h)); /* and it is served all the same */
+	json_free(http_event(&h));
 }
 
 /* Over a Unix socket, whose buffer does not grow: the kernel takes less of what is not read. h2 reads nothing but
