@@ -28,8 +28,8 @@ void guard_headers(struct evhttp_request *r, const char *type)
 	evhttp_add_header(out, "Cache-Control", "no-store");
 }
 
-/* evhttp sends the body of an answer to HEAD as well, and the peer takes it for the next answer. So it gets the
- * length alone. */
+/* evhttp sends the body of an answer to HEAD as well, and the peer takes it for the next answer. So it
+ * gets the length alone. */
 void http_send(struct evhttp_request *r, int status, const char *type, struct evbuffer *body)
 {
 	char length[32];

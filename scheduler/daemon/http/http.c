@@ -20,9 +20,10 @@
 /* ---- connections ---- */
 
 /* evhttp has no limit of connections and does not report their end. So we hold a reference to each: evhttp
- * removes its callbacks when it gives a connection up, and we see that. The one for events stays until then; those
- * for reading and writing come and go. With our reference goes the descriptor. If evhttp closed it before, its
- * events would still be there, and the next descriptor of that number, perhaps a job's, would not be heard. */
+ * removes its callbacks when it gives a connection up, and we see that. The one for events stays until
+ * then; those for reading and writing come and go. With our reference goes the descriptor. If evhttp
+ * closed it before, its events would still be there, and the next descriptor of that number, perhaps a
+ * job's, would not be heard. */
 static void sweep(struct http *h)
 {
 	for (size_t i = h->n_open; i-- > 0;) {

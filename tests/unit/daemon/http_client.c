@@ -52,7 +52,8 @@ void http_close(struct http_client *h)
 	strbuf_release(&h->body);
 }
 
-void http_say(struct http_client *h, const char *method, const char *path, const char *headers, const char *body)
+void http_say(struct http_client *h, const char *method, const char *path, const char *headers,
+	      const char *body)
 {
 	struct strbuf text = { 0 };
 
@@ -161,7 +162,8 @@ int http_hear(struct http_client *h)
 	return h->status;
 }
 
-int http_ask(struct http_client *h, const char *method, const char *path, const char *headers, const char *body)
+int http_ask(struct http_client *h, const char *method, const char *path, const char *headers,
+	     const char *body)
 {
 	http_say(h, method, path, headers, body);
 	return http_hear(h);

@@ -1,10 +1,10 @@
-/* A workload manager of shell scripts, for tests of jobs at an engine. Its queue is a folder with a file for each
- * job, a line as the engine `command` polls it: "IDENTITY ID STATE [WORDS]". A test may write or remove such a
- * file: then that is the engine's word. The programs of Slurm are played on the same queue.
+/* A workload manager of shell scripts, for tests of jobs at an engine. Its queue is a folder with a file
+ * for each job, a line as the engine `command` polls it: "IDENTITY ID STATE [WORDS]". A test may write or
+ * remove such a file: then that is the engine's word. The programs of Slurm are played on the same queue.
  *
- * The file `how` says what happens to jobs that are submitted: "no" (refused), "later" (not now), "deaf" (taken
- * and run, once, but there is no answer), "forget" (taken, and never heard of again), "hold" (it stays in the
- * queue), "broken" (it cannot be launched). Without it they run at once. */
+ * The file `how` says what happens to jobs that are submitted: "no" (refused), "later" (not now), "deaf"
+ * (taken and run, once, but there is no answer), "forget" (taken, and never heard of again), "hold" (it
+ * stays in the queue), "broken" (it cannot be launched). Without it they run at once. */
 #ifndef TESTS_UNIT_DAEMON_PLAYED_ENGINE_H
 #define TESTS_UNIT_DAEMON_PLAYED_ENGINE_H
 
@@ -18,8 +18,8 @@
 struct played_engine {
 	char dir[120];
 	char settings[1200]; /* members of the configuration: the engine runs all jobs */
-	char types[800];     /* "work" with the parameters `gate` (1: it waits for the gate) and `code` */
-	int gate;            /* a line in it lets one job go on */
+	char types[800]; /* "work" with the parameters `gate` (1: it waits for the gate) and `code` */
+	int gate; /* a line in it lets one job go on */
 };
 
 /* In the folder of the daemon. `more`: members of the engine, each with a comma before it. */

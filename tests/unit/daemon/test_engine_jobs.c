@@ -1,5 +1,5 @@
-/* scheduler/daemon/exec/engine*.c: jobs that a workload manager runs, in a daemon in this process. The manager is
- * played (played_engine.h). With real ones: tests/cli/engine.sh, tests/slurm/. */
+/* scheduler/daemon/exec/engine*.c: jobs that a workload manager runs, in a daemon in this process. The
+ * manager is played (played_engine.h). With real ones: tests/cli/engine.sh, tests/slurm/. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <signal.h>
@@ -56,7 +56,8 @@ static uint64_t submit(int gate, int code)
 	char members[120];
 	uint64_t n;
 
-	snprintf(members, sizeof members, ",\"type\":\"work\",\"params\":{\"gate\":%d,\"code\":%d}", gate, code);
+	snprintf(members, sizeof members, ",\"type\":\"work\",\"params\":{\"gate\":%d,\"code\":%d}", gate,
+		 code);
 	n = client_submit(&c, members);
 	assert_true(n > 0);
 	return n;
@@ -260,7 +261,8 @@ ENGINE_TEST(test_a_submit_that_is_not_there_keeps_jobs_waiting)
 	assert_int_equal(rename(support_path(g.dir, "gone"), support_path(g.dir, "submit")), 0);
 	ends(n, JOB_DONE, "");
 	assert_int_equal(played_lines(&g, "submits"), 1);
-	assert_int_equal(played_lines(&g, "polls"), 0); /* it cannot have a job that it never was asked to take */
+	assert_int_equal(played_lines(&g, "polls"),
+			 0); /* it cannot have a job that it never was asked to take */
 }
 
 ENGINE_TEST(test_what_the_engine_says_of_a_waiting_job_is_told)
@@ -271,7 +273,8 @@ ENGINE_TEST(test_what_the_engine_says_of_a_waiting_job_is_told)
 	played_put(&g, "how", "hold\n");
 	n = submit(0, 0);
 	waits(n, "waiting for q: no room");
-	assert_int_equal(client_error(&c, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)n)[0], 0);
+	assert_int_equal(client_error(&c, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)n)[0],
+			 0);
 	ends(n, JOB_CANCELLED, "before it was started");
 	assert_true(played_has(&g, "cancels", "1\n"));
 	assert_int_equal(played_lines(&g, "runs"), 0);
@@ -316,7 +319,8 @@ ENGINE_TEST(test_a_job_that_ran_and_is_gone_without_a_record_is_lost)
 	runs(known, 2);
 	played_word(&g, 1, identity(n), NULL);
 	node_dies(n);
-	ends(n, JOB_LOST, "q says that it is over (it is gone from the queue), and there is no record of its end");
+	ends(n, JOB_LOST,
+	     "q says that it is over (it is gone from the queue), and there is no record of its end");
 	node_dies(known); /* its engine says that it has ended */
 	ends(known, JOB_LOST, "q says that it is over (exit code");
 	assert_int_equal(played_lines(&g, "submits"), 2); /* half of a run may have had effects: not again */
@@ -397,7 +401,8 @@ ENGINE_TEST(test_a_cancel_reaches_the_job_through_the_engine)
 	n = submit(1, 0);
 	runs(n, 1);
 	command = process(n, "job");
-	assert_int_equal(client_error(&c, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)n)[0], 0);
+	assert_int_equal(client_error(&c, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)n)[0],
+			 0);
 	ends(n, JOB_CANCELLED, "");
 	assert_true(played_has(&g, "cancels", "1\n"));
 	assert_int_not_equal(kill(command, 0), 0);
@@ -412,7 +417,8 @@ ENGINE_TEST(test_a_job_that_was_cancelled_before_the_engine_took_it_is_not_submi
 	assert_int_equal(rename(support_path(g.dir, "submit"), support_path(g.dir, "gone")), 0);
 	n = submit(0, 0);
 	waits(n, "cannot run");
-	assert_int_equal(client_error(&c, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)n)[0], 0);
+	assert_int_equal(client_error(&c, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)n)[0],
+			 0);
 	ends(n, JOB_CANCELLED, "stopped on request, before it was started");
 	assert_int_equal(played_lines(&g, "submits"), 0);
 	assert_int_equal(played_lines(&g, "cancels"), 0);
@@ -453,7 +459,8 @@ ENGINE_TEST(test_a_job_without_an_answer_is_found_by_its_identity_after_a_restar
 	local_until(&l, hands_over);
 	restart();
 	until_lines("polls", 2);
-	assert_int_equal(client_error(&c, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)n)[0], 0);
+	assert_int_equal(client_error(&c, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)n)[0],
+			 0);
 	ends(n, JOB_CANCELLED, "");
 	assert_true(played_has(&g, "cancels", "1\n")); /* the poll told its id */
 	assert_int_equal(played_lines(&g, "submits"), 1);

@@ -1,5 +1,5 @@
-/* scheduler/daemon/http/, ops/op_token.c: who may ask what over HTTP, and what is answered. The page in a browser:
- * tests/cli/page.sh. */
+/* scheduler/daemon/http/, ops/op_token.c: who may ask what over HTTP, and what is answered. The page in a
+ * browser: tests/cli/page.sh. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -137,7 +137,8 @@ HTTP_TEST(test_there_is_nothing_at_other_places_and_other_methods_are_refused)
 	refused("POST", "/", NULL, "{}", 404, "not_found");
 	refused("POST", "/metrics", NULL, "{}", 405, "bad_method");
 	refused("GET", "/api", NULL, NULL, 405, "bad_method");
-	http_say(&h, "HEAD", "/api/events", NULL, NULL); /* a stream has no end, so its head is not given alone */
+	http_say(&h, "HEAD", "/api/events", NULL,
+		 NULL); /* a stream has no end, so its head is not given alone */
 	assert_int_equal(http_hear_head(&h), 405);
 }
 
@@ -146,8 +147,9 @@ HTTP_TEST(test_there_is_nothing_at_other_places_and_other_methods_are_refused)
 HTTP_TEST(test_a_name_that_is_not_the_daemons_is_refused)
 {
 	char host[80];
-	static const char *const wrong[] = { "evil.example",   "127.0.0.1", "localhost", "127.0.0.1:1",
-					     "jobs.example:1", "",          "localhost.evil.example" };
+	static const char *const wrong[] = { "evil.example",          "127.0.0.1",      "localhost",
+					     "127.0.0.1:1",           "jobs.example:1", "",
+					     "localhost.evil.example" };
 
 	begin(TCP);
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -184,9 +186,9 @@ HTTP_TEST(test_pages_of_other_sites_are_refused_also_with_a_token)
 	assert_int_equal(http_ask(&h, "GET", "/metrics", headers, NULL), 200);
 	assert_int_equal(http_ask(&h, "GET", "/metrics", "Origin: https://jobs.example\r\n", NULL), 200);
 	assert_int_equal(http_ask(&h, "GET", "/", "Sec-Fetch-Site: none\r\n", NULL), 200);
-	assert_int_equal(http_ask(&h, "GET", "/", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n",
-				  NULL),
-			 200); /* a link */
+	assert_int_equal(
+		http_ask(&h, "GET", "/", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n", NULL),
+		200); /* a link */
 }
 
 HTTP_TEST(test_without_a_good_token_no_request_is_answered)
@@ -267,7 +269,8 @@ HTTP_TEST(test_a_token_ends_when_it_says_and_only_its_hash_is_kept)
 	assert_int_equal(strncmp(text_at(v, "url"), url, strlen(url)), 0);
 	assert_true(number_at(v, "tokens") == 1.0);
 	assert_int_equal(l.d->http->tokens.n, 1);
-	assert_true(llabs((long long)l.d->http->tokens.one[0].expires_s - (long long)time(NULL) - 43200) < 60);
+	assert_true(llabs((long long)l.d->http->tokens.one[0].expires_s - (long long)time(NULL) - 43200) <
+		    60);
 	snprintf(path, sizeof path, "%s/tokens", l.state);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
@@ -379,7 +382,7 @@ HTTP_TEST(test_a_request_is_answered_as_over_the_socket)
 
 HTTP_TEST(test_a_page_may_ask_and_cancel_but_not_operate_the_daemon)
 {
-	static const char *const op[] = { "submit", "drain",  "reload",   "retrain", "token",
+	static const char *const op[] = { "submit", "drain",    "reload",   "retrain", "token",
 					  "watch",  "finished", "rollback", "started", "" };
 	char token[120], request[80];
 	struct json *v;
@@ -721,8 +724,8 @@ HTTP_TEST(test_what_a_page_sends_while_it_listens_does_not_pile_up)
 	json_free(http_event(&h));
 }
 
-/* Over a Unix socket, whose buffer does not grow: the kernel takes less of what is not read. h2 reads nothing but
- * the first event, h reads all. */
+/* Over a Unix socket, whose buffer does not grow: the kernel takes less of what is not read. h2 reads
+ * nothing but the first event, h reads all. */
 static void open_slow_page(char token[120])
 {
 	static char settings[200];
