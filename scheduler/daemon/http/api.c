@@ -36,6 +36,7 @@ static void on_gone(struct evhttp_connection *connection, void *arg)
 	struct bridge *b = arg;
 
 	(void)connection;
+	http_drop(b->request);
 	b->request = NULL;
 	bridge_free(b);
 }

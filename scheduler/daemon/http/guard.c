@@ -43,6 +43,12 @@ void http_send(struct evhttp_request *r, int status, const char *type, struct ev
 	evhttp_send_reply(r, status, NULL, body);
 }
 
+void http_drop(struct evhttp_request *r)
+{
+	if (!evhttp_request_get_connection(r))
+		evhttp_request_free(r);
+}
+
 void http_error(struct evhttp_request *r, int status, const char *code, const char *message)
 {
 	struct evbuffer *body = evbuffer_new();
