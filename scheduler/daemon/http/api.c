@@ -36,6 +36,7 @@ static void on_gone(struct evhttp_connection *connection, void *arg)
 	struct bridge *b = arg;
 
 	(void)connection;
+	http_drop(b->request);
 	b->request = NULL;
 	bridge_free(b);
 }
@@ -55,12 +56,10 @@ static void on_reply(struct bufferevent *bev, void *arg)
 	if (!line)
 		return;
 	body = evbuffer_new();
-	if (body && !evbuffer_add(body, line, len)) {
-		guard_headers(b->request, "application/json");
-		evhttp_send_reply(b->request, 200, NULL, body);
-	} else {
+	if (body && !evbuffer_add(body, line, len))
+		http_send(b->request, 200, "application/json", body);
+	else
 		http_error(b->request, 500, "internal", "out of memory");
-	}
 	if (body)
 		evbuffer_free(body);
 	free(line);

@@ -43,8 +43,11 @@ static void drop_page(struct page *p)
 
 static void on_gone(struct evhttp_connection *connection, void *arg)
 {
+	struct page *p = arg;
+
 	(void)connection;
-	drop_page(arg);
+	http_drop(p->request);
+	drop_page(p);
 }
 
 /* ---- what pages get ---- */

@@ -28,6 +28,27 @@ void guard_headers(struct evhttp_request *r, const char *type)
 	evhttp_add_header(out, "Cache-Control", "no-store");
 }
 
+/* evhttp sends the body of an answer to HEAD as well, and the peer takes it for the next answer. So it
+ * gets the length alone. */
+void http_send(struct evhttp_request *r, int status, const char *type, struct evbuffer *body)
+{
+	char length[32];
+
+	guard_headers(r, type);
+	if (body && evhttp_request_get_command(r) == EVHTTP_REQ_HEAD) {
+		snprintf(length, sizeof length, "%zu", evbuffer_get_length(body));
+		evhttp_add_header(evhttp_request_get_output_headers(r), "Content-Length", length);
+		evbuffer_drain(body, evbuffer_get_length(body));
+	}
+	evhttp_send_reply(r, status, NULL, body);
+}
+
+void http_drop(struct evhttp_request *r)
+{
+	if (!evhttp_request_get_connection(r))
+		evhttp_request_free(r);
+}
+
 void http_error(struct evhttp_request *r, int status, const char *code, const char *message)
 {
 	struct evbuffer *body = evbuffer_new();
@@ -44,8 +65,7 @@ void http_error(struct evhttp_request *r, int status, const char *code, const ch
 	json_close(&w, '}');
 	if (body)
 		evbuffer_add(body, strbuf_text(&text), text.len);
-	guard_headers(r, "application/json");
-	evhttp_send_reply(r, status, NULL, body);
+	http_send(r, status, "application/json", body);
 	if (body)
 		evbuffer_free(body);
 	strbuf_release(&text);

@@ -20,14 +20,17 @@
 /* ---- connections ---- */
 
 /* evhttp has no limit of connections and does not report their end. So we hold a reference to each: evhttp
- * removes its callbacks when it gives a connection up, and we see that. The descriptor is closed by then. */
+ * removes its callbacks when it gives a connection up, and we see that. The one for events stays until
+ * then; those for reading and writing come and go. With our reference goes the descriptor. If evhttp
+ * closed it before, its events would still be there, and the next descriptor of that number, perhaps a
+ * job's, would not be heard. */
 static void sweep(struct http *h)
 {
 	for (size_t i = h->n_open; i-- > 0;) {
-		bufferevent_data_cb on_read;
+		bufferevent_event_cb on_event;
 
-		bufferevent_getcb(h->open[i], &on_read, NULL, NULL, NULL);
-		if (on_read)
+		bufferevent_getcb(h->open[i], NULL, NULL, &on_event, NULL);
+		if (on_event)
 			continue;
 		bufferevent_decref(h->open[i]);
 		h->open[i] = h->open[--h->n_open];
@@ -59,8 +62,10 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 static struct bufferevent *on_connection(struct event_base *base, void *arg)
 {
 	struct http *h = arg;
-	struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
+	struct bufferevent *bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
 
+	if (bev) /* nobody takes what comes while an answer or events are sent: it must not pile up */
+		bufferevent_setwatermark(bev, EV_READ, 0, HTTP_MAX_HEADERS + HTTP_MAX_BODY);
 	if (h->n_open == h->max_open)
 		sweep(h);
 	if (!bev || h->n_open == h->max_open) /* evhttp makes one that is not counted: the listener is off */
@@ -77,12 +82,10 @@ static void send_text(struct evhttp_request *r, const char *type, struct strbuf 
 {
 	struct evbuffer *body = evbuffer_new();
 
-	if (!body || text->failed || evbuffer_add(body, strbuf_text(text), text->len)) {
+	if (!body || text->failed || evbuffer_add(body, strbuf_text(text), text->len))
 		http_error(r, 500, "internal", "out of memory");
-	} else {
-		guard_headers(r, type);
-		evhttp_send_reply(r, 200, NULL, body);
-	}
+	else
+		http_send(r, 200, type, body);
 	if (body)
 		evbuffer_free(body);
 	strbuf_release(text);
@@ -126,10 +129,9 @@ static bool send_file(struct evhttp_request *r, const char *path)
 		if (strcmp(f->path, path))
 			continue;
 		body = evbuffer_new();
-		guard_headers(r, f->type);
 		if (body)
 			evbuffer_add_reference(body, f->bytes, f->len, NULL, NULL);
-		evhttp_send_reply(r, body ? 200 : 500, NULL, body);
+		http_send(r, body ? 200 : 500, f->type, body);
 		if (body)
 			evbuffer_free(body);
 		return true;
@@ -309,10 +311,11 @@ void http_free(struct http *h)
 	if (h->tick)
 		event_free(h->tick);
 	tokens_close(&h->tokens);
-	if (h->server)
-		evhttp_free(h->server);
+	/* before evhttp closes their descriptors, so that their events are gone by then */
 	for (size_t i = 0; i < h->n_open; i++)
 		bufferevent_decref(h->open[i]);
+	if (h->server)
+		evhttp_free(h->server);
 	free(h->open);
 	if (h->is_unix)
 		server_socket_close(&h->unix_socket);

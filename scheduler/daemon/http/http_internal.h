@@ -56,6 +56,11 @@ bool guard_allows(struct http *h, struct evhttp_request *r);
 /* The peer is a program on this machine, as far as the address says. */
 bool guard_is_local(struct http *h, struct evhttp_request *r);
 void guard_headers(struct evhttp_request *r, const char *type); /* of every answer */
+/* An answer with these headers; takes the bytes out of `body`, which may be NULL. */
+void http_send(struct evhttp_request *r, int status, const char *type, struct evbuffer *body);
+/* Its connection has gone before its end. If the peer closed it, evhttp leaves the request to us; at the end
+ * of the server it frees it. */
+void http_drop(struct evhttp_request *r);
 /* A short answer, its text in JSON. */
 void http_error(struct evhttp_request *r, int status, const char *code, const char *message);
 
