@@ -235,7 +235,7 @@ independent() {
 }
 
 # The longest in processor time and in waiting, so that none of them is left at the end to run while a core has nothing to do.
-longest="parity.sh test_training train.sh other_work.sh test_learning test_replay report.sh slurm.sh own_job.sh golden.sh
+longest="parity.sh test_engine_jobs test_training train.sh other_work.sh test_learning test_replay report.sh slurm.sh own_job.sh golden.sh
 	test_durability python.sh automl.sh test_protocol test_supervisor engine.sh test_crowd test_limits test_store_failure
 	page.sh daemon_verbs.sh profile.sh test_automl_tune test_crash test_reload test_predictors test_daemons test_nodes test_baselines
 	test_life_property test_policies compare.sh replay.sh test_compare test_states test_model_io test_doubt test_storage submit.sh"
