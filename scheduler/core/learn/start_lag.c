@@ -13,11 +13,11 @@ void start_lag_add(struct start_lag *l, double lag_s)
 
 double start_lag_most_s(const struct start_lag *l, double percent, double guess_s)
 {
-	double sorted[START_LAG_LATEST + 1];
+	double sorted[START_LAG_LATEST];
 	size_t n = l->n < START_LAG_LATEST ? l->n : START_LAG_LATEST;
 
 	memcpy(sorted, l->lag_s, n * sizeof *sorted);
-	if ((double)n * (100.0 - percent) < 100.0)
+	while ((double)n * (100.0 - percent) < 100.0 && n < START_LAG_LATEST)
 		sorted[n++] = guess_s;
 	return stats_percentile(sorted, n, percent);
 }

@@ -14,8 +14,10 @@ struct start_lag { /* all zero: nothing is known */
 };
 
 void start_lag_add(struct start_lag *l, double lag_s); /* one that is not a number, or below 0, is left out */
-/* What `percent` of the starts take at most. `guess_s` counts as one of them while they are too few to leave
- * out the slowest. */
+/* What `percent` (at most 95) of the starts take at most. While they are too few to leave out the slowest,
+ * `guess_s` stands for those that are missing. So one start that the disk held up does not count: if it did,
+ * the daemon would refuse all jobs with less time to spare, none would start, and none could show that it was
+ * an accident. Two do count. */
 double start_lag_most_s(const struct start_lag *l, double percent, double guess_s);
 
 #endif
