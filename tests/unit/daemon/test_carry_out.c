@@ -128,10 +128,11 @@ CARRY_TEST(test_starts_tell_how_long_a_start_takes)
 	assert_int_equal(l.d->lag.n, 1);
 	wait_s = (double)(job(id)->row.started_ns - job(id)->row.submitted_ns) / 1e9;
 	assert_true(l.d->lag.lag_s[0] > 0.0 && l.d->lag.lag_s[0] <= wait_s);
-	assert_true(carry_lag_s(l.d) == fmax(most_s, l.d->lag.lag_s[0]));
+	assert_true(carry_lag_s(l.d) == most_s); /* one slow start is an accident */
 	/* one that is found running tells nothing of this daemon */
 	wait_for(submit_sleepy(1000.0, ""), has_pid);
 	assert_int_equal(l.d->lag.n, 2);
+	assert_true(carry_lag_s(l.d) == fmax(most_s, fmin(l.d->lag.lag_s[0], l.d->lag.lag_s[1])));
 	client_close(&c);
 	local_restart(&l);
 	wait_for(id, has_pid);
