@@ -9,16 +9,11 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "predictors/data/features.h"
+#include "predictors/models/axes.h"
 #include "predictors/models/gp_fit.h"
 #include "predictors/models/queueing_models.h"
 
 #define BEYOND 0.5 /* of the training range: further out the process stays as it is there */
-
-struct axis { /* from a feature to a coordinate */
-	uint32_t feature;
-	uint8_t logarithm;
-	double centre, scale, low, high; /* low, high: coordinates beyond which it is cut */
-};
 
 struct gp {
 	struct queue_model queue;
@@ -49,9 +44,7 @@ static void gp_destroy(void *self)
 
 static double coordinate(const struct axis *a, double v)
 {
-	if (a->logarithm)
-		v = v > 0.0 ? log(v) : NAN;
-	v = (v - a->centre) / a->scale;
+	v = axis_at(a, v);
 	return isnan(v) ? 0.0 : v < a->low ? a->low : v > a->high ? a->high : v;
 }
 
@@ -59,44 +52,6 @@ static void locate(const struct gp *g, const double *x, double *z)
 {
 	for (size_t a = 0; a < g->n_axes; a++)
 		z[a] = coordinate(&g->axis[a], x[g->axis[a].feature]);
-}
-
-/* False for a feature that never varies. */
-static bool axis_make(const struct dataset *d, size_t f, struct axis *out)
-{
-	bool category = d->role && d->role[f] == ROLE_CATEGORY;
-	double low = INFINITY, high = -INFINITY, mean = 0.0, squares = 0.0;
-	struct axis a = { .feature = (uint32_t)f, .scale = 1.0, .low = -INFINITY, .high = INFINITY };
-	size_t n = 0;
-
-	for (size_t i = 0; i < d->n_rows; i++) {
-		double v = d->x[i * d->n_features + f];
-
-		low = fmin(low, v); /* NaN is passed over */
-		high = fmax(high, v);
-	}
-	a.logarithm = !category && low > 0.0;
-	for (size_t i = 0; i < d->n_rows; i++) {
-		double v = d->x[i * d->n_features + f], e;
-
-		v = a.logarithm ? log(v) : v;
-		if (isnan(v))
-			continue;
-		e = v - mean;
-		mean += e / (double)++n;
-		squares += e * (v - mean);
-	}
-	if (!(high > low) || !isfinite(squares) || !(squares > 0.0))
-		return false;
-	a.centre = mean;
-	if (!category)
-		a.scale = sqrt(squares / (double)n);
-	low = ((a.logarithm ? log(low) : low) - a.centre) / a.scale;
-	high = ((a.logarithm ? log(high) : high) - a.centre) / a.scale;
-	a.low = low - BEYOND * (high - low);
-	a.high = high + BEYOND * (high - low);
-	*out = a;
-	return true;
 }
 
 /* ---- fit ---- */
@@ -178,10 +133,16 @@ static void make_axes(struct gp *g, const struct dataset *d, struct gp_shape *sh
 	size_t categories = SIZE_MAX; /* their length */
 
 	for (size_t f = 0; f < d->n_features && g->n_axes < GP_AXES; f++) {
-		bool category = d->role && d->role[f] == ROLE_CATEGORY;
+		struct axis *axis = &g->axis[g->n_axes];
+		double beyond;
+		bool category;
 
-		if ((d->factor && !d->factor[f]) || !axis_make(d, f, &g->axis[g->n_axes]))
+		if ((d->factor && !d->factor[f]) || !axis_make(d, f, axis))
 			continue;
+		category = axis->category;
+		beyond = BEYOND * (axis->high - axis->low);
+		axis->low -= beyond;
+		axis->high += beyond;
 		if (!category || categories == SIZE_MAX)
 			shape->length_of[g->n_axes] = (unsigned char)shape->n_lengths++;
 		else

@@ -10,13 +10,16 @@
 #include "predictors/trees/ensemble_model.h"
 #include "predictors/data/features.h"
 #include "predictors/trees/forest.h"
+#include "predictors/models/effects.h"
 #include "predictors/models/queueing_models.h"
 #include "predictors/data/ranges.h"
 
+#define EFFECTS_SINCE 4 /* version of the model file */
 #define PASS_CELLS 2048 /* the rows predicted at a time live on the stack: 16 KiB */
 
 struct hybrid {
 	struct queue_model queue;
+	struct effects *effects; /* NULL in files of earlier versions */
 	struct ensemble_model *forest;
 	size_t n_features;
 	struct ranges ranges;
@@ -29,6 +32,12 @@ static const struct setting_spec hybrid_spec[] = {
 	QUEUE_CORES_SETTING,
 	QUEUE_SIZE_SETTINGS,
 	QUEUE_KIND_SETTING,
+	{ .name = "effects",
+	  .otherwise = 0,
+	  .min = 0,
+	  .max = 1,
+	  .words = forest_no_yes,
+	  .help = "random effects in log time between the queue and the forest" },
 	{ .name = NULL },
 };
 
@@ -38,11 +47,18 @@ static void hybrid_destroy(void *self)
 
 	if (!h)
 		return;
+	effects_free(h->effects);
 	ensemble_model_free(h->forest);
 	ranges_release(&h->ranges);
 	free(h->oob);
 	free(h->importance);
 	free(h);
+}
+
+/* The logarithm of what the forest corrects. */
+static double log_prior(const struct hybrid *h, const double *x)
+{
+	return log(queue_model_time_s(&h->queue, x)) + (h->effects ? effects_at(h->effects, x) : 0.0);
 }
 
 static void hybrid_predict(const void *self, const double *x, size_t n_rows, double *out)
@@ -59,8 +75,8 @@ static void hybrid_predict(const void *self, const double *x, size_t n_rows, dou
 								inside + i * h->n_features));
 		ensemble_predict(h->forest->ensemble, inside, n, out + done);
 		for (size_t i = 0; i < n; i++)
-			out[done + i] = queue_model_time_s(&h->queue, x + (done + i) * h->n_features) *
-					exp(shrink[i] * out[done + i]);
+			out[done + i] =
+				exp(log_prior(h, x + (done + i) * h->n_features) + shrink[i] * out[done + i]);
 	}
 }
 
@@ -79,8 +95,7 @@ static int complete_oob(struct hybrid *h, const struct dataset *d, const uint32_
 		h->oob[i] = NAN;
 	for (size_t k = 0; k < n; k++) {
 		size_t i = row[k];
-		double t = queue_model_time_s(&h->queue, d->x + i * d->n_features);
-		double e = log(d->y[i]) - log(t) - h->forest->oob[k];
+		double e = log(d->y[i]) - log_prior(h, d->x + i * d->n_features) - h->forest->oob[k];
 
 		e /= 1.0 - fmin(leverage[i], 0.9); /* a row that makes its own fit tells nothing of others */
 		h->oob[i] = d->y[i] * exp(-e);
@@ -138,8 +153,7 @@ static int fit_forest(struct hybrid *h, const struct settings *s, const struct d
 	rc = dataset_subset(d, row, n, &rest, err);
 	if (!rc) {
 		for (size_t i = 0; i < n; i++)
-			rest->y[i] = log(rest->y[i]) -
-				     log(queue_model_time_s(&h->queue, rest->x + i * d->n_features));
+			rest->y[i] = log(rest->y[i]) - log_prior(h, rest->x + i * d->n_features);
 		rc = ranges_find(rest, &h->ranges, err);
 	}
 	if (!rc && n > MOST_ROWS) {
@@ -153,6 +167,24 @@ static int fit_forest(struct hybrid *h, const struct settings *s, const struct d
 		rc = complete_oob(h, d, row, n, leverage, err);
 	dataset_free(rest);
 	free(row);
+	return rc;
+}
+
+/* What the queue gets wrong in a way that adds up in log time; without a queue, the law itself. */
+static int fit_effects(struct hybrid *h, const struct dataset *d, struct err *err)
+{
+	double *y = mem_array(d->n_rows, sizeof *y);
+	int rc;
+
+	if (!y)
+		return err_nomem(err, "%zu rows", d->n_rows);
+	for (size_t i = 0; i < d->n_rows; i++) {
+		y[i] = log(d->y[i]) - log(queue_model_time_s(&h->queue, d->x + i * d->n_features));
+		if (!isfinite(y[i]))
+			y[i] = NAN;
+	}
+	rc = effects_fit(d, y, h->queue.kind == QUEUE_NONE, &h->effects, err);
+	free(y);
 	return rc;
 }
 
@@ -172,6 +204,8 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 	h->n_features = d->n_features;
 	rc = queue_model_fit(hybrid_ops.title, s, d, (enum queue_kind)settings_get(s, "queue"), &how,
 			     &h->queue, err);
+	if (!rc && settings_get(s, "effects") > 0.0)
+		rc = fit_effects(h, d, err);
 	if (!rc)
 		rc = fit_forest(h, s, d, ctx, leverage, err);
 	if (!rc && !ctx->no_importances)
@@ -198,7 +232,9 @@ static void hybrid_why_none(const void *self, const double *x, char *out, size_t
 
 static double hybrid_spread(const void *self, const double *x)
 {
-	return queue_model_spread(&((const struct hybrid *)self)->queue, x);
+	const struct hybrid *h = self;
+
+	return queue_model_spread(&h->queue, x) * (h->effects ? effects_spread(h->effects, x) : 1.0);
 }
 
 static double hybrid_start_share(const void *self, const double *x)
@@ -234,6 +270,8 @@ static void hybrid_describe(const void *self, const struct dataset *names, struc
 	const struct hybrid *h = self;
 
 	queue_model_describe(&h->queue, names, w);
+	if (h->effects)
+		effects_describe(h->effects, w);
 	ensemble_model_describe(h->forest, names, w);
 }
 
@@ -248,6 +286,9 @@ static int hybrid_save(const void *self, struct writer *w, struct err *err)
 	const struct hybrid *h = self;
 
 	queue_model_save(&h->queue, w);
+	write_u8(w, h->effects != NULL);
+	if (h->effects)
+		effects_save(h->effects, w);
 	ranges_save(&h->ranges, w);
 	return ensemble_model_save(h->forest, w, err);
 }
@@ -266,6 +307,8 @@ static int hybrid_load(struct reader *r, size_t n_features, void **out_self, str
 		goto out;
 	}
 	rc = queue_model_load(r, n_features, &h->queue, err);
+	if (!rc && (!r->version || r->version >= EFFECTS_SINCE) && read_u8(r))
+		rc = effects_load(r, n_features, &h->effects, err);
 	if (!rc)
 		rc = ranges_load(r, n_features, &h->ranges, err);
 	if (!rc)

@@ -186,7 +186,7 @@ int queue_map_load(struct reader *r, size_t n_features, struct queue_map *out, s
 
 /* ---- the calibrated model ---- */
 
-const char *const queue_words[] = { "calibrated", "paper", "closed", NULL };
+const char *const queue_words[] = { "calibrated", "paper", "closed", "none", NULL };
 /* The byte share_within_cores in a file: above bit 0 the kind (0, as it always was: calibrated), then whether
  * the fixed cost is shared, and whether it is the work that errs. */
 #define KIND_SHIFT 1
@@ -249,7 +249,7 @@ int queue_model_fit(const char *title, const struct settings *s, const struct da
 	int rc = queue_map_make(title, s, d, &m.map, err);
 
 	if (!rc)
-		rc = jobs_of(&m.map, d, kind == QUEUE_CALIBRATED, &job, err);
+		rc = jobs_of(&m.map, d, kind == QUEUE_CALIBRATED || kind == QUEUE_NONE, &job, err);
 	if (!rc) {
 		struct calibrate_params p = { .job = job,
 					      .n = d->n_rows,
@@ -278,6 +278,8 @@ double queue_model_time_s(const struct queue_model *m, const double *x)
 {
 	struct calibrate_job j;
 
+	if (m->kind == QUEUE_NONE)
+		return 1.0;
 	queue_map_job(&m->map, x, &j);
 	if (m->kind == QUEUE_CLOSED)
 		return cycle_job_s(&m->c, &m->cycle, &j);
@@ -338,7 +340,7 @@ double queue_model_spread(const struct queue_model *m, const double *x)
 {
 	struct calibrate_job j;
 
-	if (!m->c.work_errs || m->kind == QUEUE_PAPER)
+	if (!m->c.work_errs || m->kind == QUEUE_PAPER || m->kind == QUEUE_NONE)
 		return 1.0;
 	queue_map_job(&m->map, x, &j);
 	return calibrate_errs(&m->c, &j);

@@ -37,13 +37,14 @@ enum queue_kind {
 	QUEUE_CALIBRATED, /* queueing/calibrate.h: a line in the processes */
 	QUEUE_PAPER,      /* queueing/paper.h: the open M/M/1 disk of the paper; no answer where unstable */
 	QUEUE_CLOSED,     /* queueing/cycle.h: a closed cycle by mean value analysis */
+	QUEUE_NONE,       /* no law of waiting: the effects in log time are all there is */
 	N_QUEUES,
 };
 extern const char *const queue_words[]; /* "calibrated", ... */
 #define QUEUE_KIND_SETTING                                                                                   \
 	{                                                                                                    \
 		.name = "queue", .otherwise = 0, .min = 0, .max = N_QUEUES - 1, .words = queue_words,        \
-		.help = "how waiting is modelled: calibrated, paper (open M/M/1), closed (a closed cycle)"   \
+		.help = "how waiting is modelled: calibrated, paper (open M/M/1), closed (a cycle), none"    \
 	}
 
 /* From features to what a queueing model asks for. */

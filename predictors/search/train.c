@@ -300,25 +300,30 @@ static void say_choice(struct training *tr, const struct grid *grid, const struc
 	const char *what = is_time ? "time" : "accuracy";
 	const struct grid_point *chosen = &grid->point[best];
 	const struct search_result *next = NULL;
-	char settings[96] = "", error[32], other[32];
+	char settings[96] = "", others[96] = "", error[32], other[32];
 	size_t runner_up = 0;
 
-	for (size_t i = 0; i < grid->n; i++) {
-		if (result[i].failed || grid->point[i].ops == chosen->ops)
-			continue;
-		if (!next || search_measure(&result[i], by) < search_measure(next, by)) {
-			next = &result[i];
-			runner_up = i;
+	/* the best of another kind; where all are of one kind, the next best */
+	for (int same = 0; same < 2 && !next; same++)
+		for (size_t i = 0; i < grid->n; i++) {
+			if (result[i].failed || i == best || (!same && grid->point[i].ops == chosen->ops))
+				continue;
+			if (!next || search_measure(&result[i], by) < search_measure(next, by)) {
+				next = &result[i];
+				runner_up = i;
+			}
 		}
-	}
 	if (!next)
 		return;
 	settings_describe(&chosen->settings, settings, sizeof settings);
+	if (grid->point[runner_up].ops == chosen->ops)
+		settings_describe(&grid->point[runner_up].settings, others, sizeof others);
 	error_text(&result[best], by, error, sizeof error);
 	error_text(next, by, other, sizeof other);
-	notice(tr->report, "model of %s: %s%s%s%s has the least error on rows held out (%s): %s; %s has %s",
-	       what, chosen->ops->name, settings[0] ? " (" : "", settings, settings[0] ? ")" : "", scored_by,
-	       error, grid->point[runner_up].ops->name, other);
+	notice(tr->report,
+	       "model of %s: %s%s%s%s has the least error on rows held out (%s): %s; %s%s%s%s has %s", what,
+	       chosen->ops->name, settings[0] ? " (" : "", settings, settings[0] ? ")" : "", scored_by, error,
+	       grid->point[runner_up].ops->name, others[0] ? " (" : "", others, others[0] ? ")" : "", other);
 	mark_choice(tr->report);
 }
 

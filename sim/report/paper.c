@@ -161,7 +161,7 @@ static const struct printed printed[] = {
 	{ "8, 11", "forest, 2000 trees of depth 6", "courier", 376.659, 0.9861 },
 	{ "11", "boosting without the load", "boost", 3024.48, 0.8887 },
 	{ NULL, "boosting with the load", "boost-full", NAN, NAN },
-	{ NULL, "queueing model times what it gets wrong", "postrider", NAN, NAN },
+	{ NULL, "queueing model times a forest", "postrider", NAN, NAN },
 };
 
 static const struct json *score_of_policy(const struct json *root, const char *policy)

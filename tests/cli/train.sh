@@ -162,7 +162,7 @@ json "$dir/out" "--policy courier is the forest of Table 7" "d['chosen']['name']
 	d['chosen']['settings']['trees'] == $trees and 'njobs' in d['permutation_importances'] and
 	d['chosen']['settings']['depth'] == 6 and d['chosen']['settings']['criterion'] == 'absolute' and
 	len(d['models']) == 1"
-for pair in courier-tuned:forest postrider:gp boost-full:boost queueing:queueing anova:linear; do
+for pair in courier-tuned:forest postrider:hybrid boost-full:boost queueing:queueing anova:linear; do
 	expect 0 "--policy ${pair%:*} trains" train "$data" -o "$dir/policy" --policy "${pair%:*}" --json
 	json "$dir/out" "--policy ${pair%:*} is --model ${pair#*:}" \
 		"d['chosen']['name'] == '${pair#*:}' and 'njobs' in d['permutation_importances']"

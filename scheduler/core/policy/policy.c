@@ -40,7 +40,7 @@ static const struct policy card = {
 
 static const struct policy postrider = {
 	.name = "postrider",
-	.title = "a queueing model times what it gets wrong, upper bounds, a look ahead, a price on capacity",
+	.title = "a queueing model times a forest on what it gets wrong, upper bounds, a look ahead, a price",
 	.predictor = "hybrid",
 	.or_predictor = "gp",
 	.bounds = true,

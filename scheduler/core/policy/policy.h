@@ -31,7 +31,7 @@ struct policy {
 	const char *name;         /* "courier" */
 	const char *title;        /* for people: "the paper's: forests, njobs as a feature, expected time" */
 	const char *predictor;    /* model of the time it wants ("hybrid"); NULL: any, it only informs */
-	const char *or_predictor; /* one that will do as well; NULL: none */
+	const char *or_predictor; /* one that is accepted as well, though never searched; NULL: none */
 	const char *settings;     /* of the predictor, where the policy fixes them; NULL: searched */
 	const char *accuracy, *accuracy_settings; /* its own model of accuracy; NULL: recipe_accuracy() */
 	bool open_queue;          /* wants a hybrid on the paper's open queue (queueing/paper.h), no other */

@@ -18,8 +18,7 @@ static void assert_point(const struct grid_point *p, const char *name, const cha
 TEST(test_a_recipe_has_the_time_model_that_the_policy_wants)
 {
 	for (size_t i = 0; policy_all[i]; i++) {
-		const char *other = policy_all[i]->or_predictor;
-		const char *wanted = other ? other : policy_all[i]->predictor;
+		const char *wanted = policy_all[i]->predictor;
 		struct recipe r;
 
 		assert_int_equal(recipe_make(policy_all[i], NULL, false, &r, NULL), 0);
@@ -146,17 +145,17 @@ TEST(test_a_search_for_a_policy_tries_the_given_cores_as_well)
 	struct grid *g;
 
 	assert_int_equal(recipe_search_time(postrider.policy, 0.0, &g, NULL), 0);
-	assert_int_equal(g->n, 4);
-	assert_point(&g->point[0], "gp", "");
-	assert_point(&g->point[1], "hybrid", "min_samples_leaf=3");
+	assert_int_equal(g->n, 5);
+	assert_point(&g->point[0], "hybrid", "min_samples_leaf=3");
+	assert_point(&g->point[1], "hybrid", "min_samples_leaf=3 queue=closed");
+	assert_point(&g->point[2], "hybrid", "effects=yes");
+	assert_point(&g->point[3], "hybrid", "queue=none effects=yes");
+	assert_point(&g->point[4], "hybrid", "queue=none");
 	grid_free(g);
 	assert_int_equal(recipe_search_time(postrider.policy, 2.5, &g, NULL), 0);
-	assert_int_equal(g->n, 8);
-	assert_point(&g->point[2], "hybrid", "min_samples_leaf=3 queue=closed");
-	assert_point(&g->point[3], "hybrid", "min_samples_leaf=3 queue=paper");
-	assert_point(&g->point[4], "gp", "cores=2.5");
+	assert_int_equal(g->n, 10);
 	assert_point(&g->point[5], "hybrid", "min_samples_leaf=3 cores=2.5");
-	assert_point(&g->point[7], "hybrid", "min_samples_leaf=3 cores=2.5 queue=paper");
+	assert_point(&g->point[9], "hybrid", "cores=2.5 queue=none");
 	grid_free(g);
 	assert_int_equal(recipe_search_time(tuned.policy, 2.5, &g, NULL), 0); /* a forest knows no cores */
 	for (size_t i = 0; i < g->n; i++)
