@@ -14,6 +14,9 @@
 #define SAME 1e-6 /* in log time: six digits agree */
 #define NEAR 1e-2 /* in log time: how many rows are so near says how many agree by chance */
 #define CHANCE 1e-3 /* repeats that chance explains better than this are left alone */
+#define ALIAS_PAIRS 3 /* so many pairs of settings that differ in two names alone took the same time ... */
+#define ALIAS_SHARE 0.2 /* ... and this share of such pairs: there, the names mean one thing */
+#define MOST_NAMES 64 /* pairs of names that are looked at */
 #define FAR_SPREADS 6.0
 #define FAR_LEAST 0.693 /* log 2: whatever the spread, no row nearer than this looks wrong */
 #define MAD 1.4826 /* the median of the sizes of normal errors, to their standard deviation */
@@ -110,6 +113,75 @@ static bool same_setting(const struct dataset *d, size_t a, size_t b)
 	return true;
 }
 
+/* Do rows i and k differ as a and b do, in the name of one category alone? Names are 0/1 columns, so that is
+ * a difference in one of them or two. */
+static bool differ_alike(const struct dataset *d, size_t a, size_t b, size_t i, size_t k)
+{
+	size_t p = d->n_features, n = 0;
+
+	for (size_t f = 0; d->role && f < p; f++) {
+		double va = d->x[a * p + f], vb = d->x[b * p + f], vi = d->x[i * p + f], vk = d->x[k * p + f];
+		bool differ = va != vb && !(isnan(va) && isnan(vb));
+
+		if (differ && (d->role[f] != ROLE_CATEGORY || vi != va || vk != vb))
+			return false;
+		if (!differ && vi != vk && !(isnan(vi) && isnan(vk)))
+			return false;
+		n += differ;
+	}
+	return n == 1 || n == 2;
+}
+
+/* Do the names in which a and b differ mean one thing? One worker takes as long whether or not workers share
+ * a machine, and a table may say so for every network: those rows were not read twice. */
+static bool are_aliases(const struct dataset *d, size_t a, size_t b)
+{
+	size_t n = 0, same = 0;
+
+	for (size_t i = 0; i < d->n_rows; i++)
+		for (size_t k = 0; k < d->n_rows; k++)
+			if (differ_alike(d, a, b, i, k)) {
+				n++;
+				same += fabs(log(d->y[i]) - log(d->y[k])) <= SAME;
+			}
+	return same >= ALIAS_PAIRS && (double)same >= ALIAS_SHARE * (double)n;
+}
+
+/* Pairs of names that were looked at. */
+struct names {
+	struct {
+		size_t a, b; /* rows */
+		bool aliases;
+	} pair[MOST_NAMES];
+	size_t n;
+};
+
+static bool names_alias(struct names *names, const struct dataset *d, size_t a, size_t b)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (differ_alike(d, names->pair[i].a, names->pair[i].b, a, b))
+			return names->pair[i].aliases;
+	if (names->n == MOST_NAMES || !differ_alike(d, a, b, a, b))
+		return false;
+	names->pair[names->n].a = a;
+	names->pair[names->n].b = b;
+	return names->pair[names->n++].aliases = are_aliases(d, a, b);
+}
+
+/* Doubts both rows of each pair of settings that share a time. t is sorted. */
+static void doubt_pairs(const struct dataset *d, const struct timed *t, uint8_t *doubt)
+{
+	struct names names = { .n = 0 };
+
+	for (size_t i = 0; i < d->n_rows; i++)
+		for (size_t k = i + 1; k < d->n_rows && t[k].log_t - t[i].log_t <= SAME; k++) {
+			size_t a = t[i].row, b = t[k].row;
+
+			if (!same_setting(d, a, b) && !names_alias(&names, d, a, b))
+				doubt[a] = doubt[b] = DOUBT_REPEATED;
+		}
+}
+
 /* The step in which the times were written, as powers of ten go. */
 static double written_step(const struct dataset *d)
 {
@@ -155,10 +227,7 @@ static int doubt_repeats(const struct dataset *d, const struct fit_context *ctx,
 	qsort(t, d->n_rows, sizeof *t, by_time);
 	if (!repeats_tell(d, t))
 		return 0;
-	for (size_t i = 0; i < d->n_rows; i++)
-		for (size_t k = i + 1; k < d->n_rows && t[k].log_t - t[i].log_t <= SAME; k++)
-			if (!same_setting(d, t[i].row, t[k].row))
-				doubt[t[i].row] = doubt[t[k].row] = DOUBT_REPEATED;
+	doubt_pairs(d, t, doubt);
 	rc = believed_rows(d, doubt, row, &others, err);
 	if (!rc && others->n_rows >= LEAST_ROWS)
 		rc = judge_make(&judge, others, ctx, false, err);

@@ -103,6 +103,26 @@ TEST(test_times_that_repeat_another_setting_s_are_found)
 	dataset_free(d);
 }
 
+/* A network that has two names where it runs alone on few cpus: nothing was read twice. */
+TEST(test_two_names_of_one_thing_are_believed)
+{
+	struct dataset *d = factorial(0.02);
+	uint8_t out[96];
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_rows; i++) {
+		const double *x = d->x + i * 5;
+
+		if (x[0] == 1.0 && x[1] <= 4.0 && x[2] == 1.0) {
+			d->y[i] = d->y[i - 1]; /* the same setting of the other network */
+			n++;
+		}
+	}
+	assert_int_equal(n, 12);
+	assert_int_equal(doubted(d, out), 0);
+	dataset_free(d);
+}
+
 /* Times in whole seconds repeat, and that says nothing. */
 TEST(test_rounded_times_repeat_by_chance)
 {
