@@ -31,7 +31,10 @@ double model_scale(const struct model_target *t, const double *x)
 {
 	const struct predictor *p = &t->predictor;
 
-	return (t->spread && p->ops->spread ? p->ops->spread(p->self, x) : 1.0) * spread_at(t->spread, x);
+	return (spread_asks(t->spread) && p->ops->spread
+			? spread_believed(t->spread, p->ops->spread(p->self, x))
+			: 1.0) *
+	       spread_at(t->spread, x);
 }
 
 struct model_errors model_errors_at(const struct model *m, const struct model_target *t, const double *x)

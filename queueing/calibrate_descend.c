@@ -10,6 +10,11 @@
 #define MAX_STEP 3.0 /* of a coordinate: a factor of 20 of a cost */
 #define SMALL_GAIN 1e-8 /* of the sum of squares: two such steps end a descent */
 #define TOGETHER 4 /* equations */
+/* Where categories are crossed, a factor of one is an equation as well: it is 1, by the error of one row of
+ * 0.05 in log time if it is 1 within a factor of e. Where the rows tell it, that is nothing. Where a network
+ * and a kind of GPU each have a factor and the rows tell neither, the product for a pair never measured could
+ * be anything without it. */
+#define FACTOR_WEIGHT 0.003
 #define LEAST_PIVOT 1e-11 /* of a coordinate's own curvature: below, the others explain it */
 
 static double saturation_of(const struct problem *pr, double u)
@@ -243,6 +248,14 @@ static void sum_up(const struct problem *pr, const struct solution *s, const siz
 		}
 	}
 	sum_equations(&q, out);
+	for (size_t a = 0; pr->crossed && a < n_free; a++)
+		if (free_at[a] >= N_SHARED) {
+			double u = s->u[free_at[a]];
+
+			out->rss += FACTOR_WEIGHT * u * u;
+			out->slope[a] += FACTOR_WEIGHT * u;
+			out->curve[a][a] += FACTOR_WEIGHT;
+		}
 }
 
 /* The step of a damped Newton search, by Cholesky's decomposition. False: damp it more. */

@@ -66,6 +66,7 @@ struct problem {
 	double log_low, log_high; /* of the saturation */
 	double median_t, median_batch, median_processes; /* t: of an iteration */
 	double least_time; /* of a run */
+	bool crossed; /* some row has two categories: they have more than one column */
 	bool usable_category[CALIBRATE_MAX_CATEGORIES]; /* varies, and is no combination of earlier ones */
 };
 

@@ -163,6 +163,20 @@ static void add_row(const struct problem *pr, const struct row *r, struct point 
 		add_share(r->share[k], &p->share[k], &p->share_weight[k]);
 }
 
+/* Of one column a row has one name at most. */
+static bool has_two_categories(const struct problem *pr)
+{
+	for (size_t i = 0; i < pr->n; i++) {
+		size_t n = 0;
+
+		for (size_t k = 0; k < pr->n_categories; k++)
+			n += pr->row[i].category[k] == 1.0;
+		if (n > 1)
+			return true;
+	}
+	return false;
+}
+
 /* Merged where the points left are still more than there can be parameters. */
 static int make_points(struct problem *pr, struct err *err)
 {
@@ -253,5 +267,6 @@ int calibrate_prepare(struct problem *pr, size_t *out_skipped, struct err *err)
 	find_devices(pr);
 	calibrate_find_phases(pr);
 	rc = find_categories(pr, err);
+	pr->crossed = has_two_categories(pr);
 	return rc ? rc : make_points(pr, err);
 }

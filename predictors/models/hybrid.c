@@ -7,6 +7,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
+#include "common/stats.h"
 #include "predictors/trees/ensemble_model.h"
 #include "predictors/data/features.h"
 #include "predictors/trees/forest.h"
@@ -22,6 +23,8 @@ struct hybrid {
 	struct effects *effects; /* NULL in files of earlier versions */
 	struct ensemble_model *forest;
 	size_t n_features;
+	double share; /* of the prior's logarithm that is taken; the forest learns the rest */
+	double middle; /* of that rest; outside its ranges the forest falls back on it */
 	struct ranges ranges;
 	double *oob; /* per row; NULL unless asked for */
 	double *importance; /* NULL after loading, and where they are not wanted */
@@ -38,6 +41,12 @@ static const struct setting_spec hybrid_spec[] = {
 	  .max = 1,
 	  .words = forest_no_yes,
 	  .help = "random effects in log time between the queue and the forest" },
+	{ .name = "prior",
+	  .otherwise = 1,
+	  .min = 0,
+	  .max = 1,
+	  .help = "share of the queue and the effects, in log time, that is taken; the forest learns the "
+		  "rest" },
 	{ .name = NULL },
 };
 
@@ -58,7 +67,8 @@ static void hybrid_destroy(void *self)
 /* The logarithm of what the forest corrects. */
 static double log_prior(const struct hybrid *h, const double *x)
 {
-	return log(queue_model_time_s(&h->queue, x)) + (h->effects ? effects_at(h->effects, x) : 0.0);
+	return h->middle + h->share * (log(queue_model_time_s(&h->queue, x)) +
+				       (h->effects ? effects_at(h->effects, x) : 0.0));
 }
 
 static void hybrid_predict(const void *self, const double *x, size_t n_rows, double *out)
@@ -154,6 +164,10 @@ static int fit_forest(struct hybrid *h, const struct settings *s, const struct d
 	if (!rc) {
 		for (size_t i = 0; i < n; i++)
 			rest->y[i] = log(rest->y[i]) - log_prior(h, rest->x + i * d->n_features);
+		if (h->share < 1.0 || h->queue.kind == QUEUE_NONE)
+			h->middle = stats_mean(rest->y, n);
+		for (size_t i = 0; i < n; i++)
+			rest->y[i] -= h->middle;
 		rc = ranges_find(rest, &h->ranges, err);
 	}
 	if (!rc && n > MOST_ROWS) {
@@ -202,6 +216,7 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 		return err_nomem(err, "a hybrid of %zu rows", d->n_rows);
 	}
 	h->n_features = d->n_features;
+	h->share = settings_get(s, "prior");
 	rc = queue_model_fit(hybrid_ops.title, s, d, (enum queue_kind)settings_get(s, "queue"), &how,
 			     &h->queue, err);
 	if (!rc && settings_get(s, "effects") > 0.0)
@@ -286,6 +301,8 @@ static int hybrid_save(const void *self, struct writer *w, struct err *err)
 	const struct hybrid *h = self;
 
 	queue_model_save(&h->queue, w);
+	write_f64(w, h->share);
+	write_f64(w, h->middle);
 	write_u8(w, h->effects != NULL);
 	if (h->effects)
 		effects_save(h->effects, w);
@@ -296,6 +313,7 @@ static int hybrid_save(const void *self, struct writer *w, struct err *err)
 static int hybrid_load(struct reader *r, size_t n_features, void **out_self, struct err *err)
 {
 	struct hybrid *h = mem_calloc(1, sizeof *h);
+	bool since = !r->version || r->version >= EFFECTS_SINCE;
 	void *forest = NULL;
 	int rc;
 
@@ -307,7 +325,12 @@ static int hybrid_load(struct reader *r, size_t n_features, void **out_self, str
 		goto out;
 	}
 	rc = queue_model_load(r, n_features, &h->queue, err);
-	if (!rc && (!r->version || r->version >= EFFECTS_SINCE) && read_u8(r))
+	h->share = since ? read_f64(r) : 1.0;
+	h->middle = since ? read_f64(r) : 0.0;
+	if (!rc && !(h->share >= 0.0 && h->share <= 1.0 && isfinite(h->middle)))
+		rc = err_fail(err, ERR_FORMAT, "share %g of the prior and middle %g: need 0 to 1, and finite",
+			      h->share, h->middle);
+	if (!rc && since && read_u8(r))
 		rc = effects_load(r, n_features, &h->effects, err);
 	if (!rc)
 		rc = ranges_load(r, n_features, &h->ranges, err);

@@ -25,6 +25,7 @@ enum part {
 	N_PARTS
 };
 #define FAMILIES_SINCE 3 /* version of model files */
+#define TRUST_SINCE 4
 #define FAMILIES_TOLD 3 /* so many families, held out in turn, tell what they share */
 #define ASSUMED_SHARED 0.5
 #define PRIOR_RUNS 4.0 /* runs of a new family vary as the model's errors do, until so many show it */
@@ -40,7 +41,7 @@ struct spread {
 	double *load; /* MAX_LOADS a feature: the levels of the load or the cpus, ascending */
 	uint8_t *n_loads;
 	struct keys setting, context, family; /* no family: they are not known */
-	double scale[N_FAMILIARITIES], typical, shared;
+	double scale[N_FAMILIARITIES], typical, shared, trust;
 };
 
 struct key { /* of a row */
@@ -209,6 +210,7 @@ static int spread_new(size_t n_features, struct spread **out, struct err *err)
 	for (int k = 0; k < N_FAMILIARITIES; k++)
 		s->scale[k] = 1.0;
 	s->typical = 1.0;
+	s->trust = 1.0;
 	*out = s;
 	return 0;
 }
@@ -279,10 +281,23 @@ double spread_scale(const struct spread *s, enum familiarity knows)
 	return s->scale[knows];
 }
 
-void spread_set(struct spread *s, const double scale[N_FAMILIARITIES], double typical)
+void spread_set(struct spread *s, const double scale[N_FAMILIARITIES], double typical, double trust)
 {
 	memcpy(s->scale, scale, sizeof s->scale);
 	s->typical = typical;
+	s->trust = trust;
+}
+
+bool spread_asks(const struct spread *s)
+{
+	return s && s->trust > 0.0;
+}
+
+double spread_believed(const struct spread *s, double own)
+{
+	if (!s || s->trust == 1.0)
+		return own;
+	return s->trust == 0.0 ? 1.0 : s->trust == 0.5 ? sqrt(own) : pow(own, s->trust);
 }
 
 double spread_typical(const struct spread *s)
@@ -379,6 +394,7 @@ void spread_save(const struct spread *s, struct writer *w)
 		write_f64(w, s->scale[k]);
 	write_f64(w, s->typical);
 	write_f64(w, s->shared);
+	write_f64(w, s->trust);
 	for (size_t f = 0; f < s->n_features; f++) {
 		write_u8(w, s->part[f]);
 		write_u8(w, s->n_loads[f]);
@@ -395,6 +411,7 @@ int spread_load(struct reader *r, size_t n_features, struct spread **out, struct
 	struct spread *s = NULL;
 	int rc = spread_new(n_features, &s, err);
 	bool good = true, families = !r->version || r->version >= FAMILIES_SINCE;
+	bool trusts = !r->version || r->version >= TRUST_SINCE;
 
 	for (int k = 0; !rc && k < N_FAMILIARITIES; k++) {
 		s->scale[k] = k == KNOWS_NOTHING && !families ? s->scale[KNOWS_NEITHER] : read_f64(r);
@@ -403,8 +420,9 @@ int spread_load(struct reader *r, size_t n_features, struct spread **out, struct
 	if (!rc) {
 		s->typical = read_f64(r);
 		s->shared = families ? read_f64(r) : 0.0;
+		s->trust = trusts ? read_f64(r) : 1.0;
 		good = good && s->typical > 0.0 && isfinite(s->typical) && s->shared >= 0.0 &&
-		       s->shared < 1.0;
+		       s->shared < 1.0 && s->trust >= 0.0 && s->trust <= 1.0;
 	}
 	for (size_t f = 0; !rc && good && f < n_features; f++) {
 		s->part[f] = read_u8(r);

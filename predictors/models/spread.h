@@ -42,8 +42,12 @@ enum familiarity spread_knows(const struct spread *s, const double *x);
 /* The scale of residuals at x; 1 without a spread (NULL). No allocation. */
 double spread_at(const struct spread *s, const double *x);
 double spread_scale(const struct spread *s, enum familiarity knows);
-/* typical: what a score of 1 is in log time, over all residuals behind the scales. */
-void spread_set(struct spread *s, const double scale[N_FAMILIARITIES], double typical);
+/* typical: what a score of 1 is in log time, over all residuals behind the scales. trust: the power of the
+ * model's own spread that tells its errors best, 0 to 1. */
+void spread_set(struct spread *s, const double scale[N_FAMILIARITIES], double typical, double trust);
+/* What counts of a spread that the model states itself. */
+double spread_believed(const struct spread *s, double own);
+bool spread_asks(const struct spread *s); /* is the model's own spread needed at all? */
 double spread_typical(const struct spread *s); /* 1 without a spread (NULL) */
 
 /* shared: the part of the variance of a new family's errors that all its jobs share, in 0..1. A table of one

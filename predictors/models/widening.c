@@ -12,7 +12,7 @@
 #define MAX_ROWS 2000 /* of the table that is held out from; larger ones are thinned evenly */
 #define END_SHARE 0.15 /* of the rows that an end holds at least, if levels are left */
 #define MIN_LEVELS 3
-#define NORMAL_90 1.2815515594600038 /* the 90 % point of a normal distribution, in standard deviations */
+#define FULL_FROM 0.25 /* of the range beyond its end: from there on bounds are wider by the whole factor */
 
 enum side { SIDE_BOTH, SIDE_TRAIN, SIDE_TEST };
 
@@ -28,6 +28,7 @@ struct end { /* one end of one factor */
 struct ends {
 	const struct grid_point *model;
 	const struct dataset *d;
+	const struct spread *spread;
 	struct fit_context ctx;
 	struct end *end;
 	size_t n;
@@ -99,7 +100,7 @@ static void hold_out(void *ctx, size_t index, size_t worker)
 			predictor_predict(&m, x, 1, &p);
 			r = log(d->y[i]) - log(p);
 			if (m.ops->spread)
-				r /= m.ops->spread(m.self, x);
+				r /= spread_believed(all->spread, m.ops->spread(m.self, x));
 			if (!isfinite(r))
 				continue;
 			e->squares += r * r;
@@ -180,9 +181,9 @@ static bool is_without(const struct dataset *d, size_t f, double level)
 }
 
 int widening_estimate(const struct grid_point *model, const struct dataset *d, const struct fit_context *ctx,
-		      const double scale[N_FAMILIARITIES], double *out, struct err *err)
+		      const struct spread *spread, double q90, double *out, struct err *err)
 {
-	struct ends all = { .model = model, .ctx = *ctx };
+	struct ends all = { .model = model, .ctx = *ctx, .spread = spread };
 	struct dataset *part = NULL;
 	double *level = NULL, worst = 0.0;
 	uint32_t *first = NULL;
@@ -220,7 +221,7 @@ int widening_estimate(const struct grid_point *model, const struct dataset *d, c
 		worst = fmax(worst, all.end[k].largest);
 	for (size_t f = 0; f < d->n_features; f++) {
 		bool choice = d->role && (d->role[f] == ROLE_BATCH || d->role[f] == ROLE_EPOCHS);
-		double squares = 0.0, rms = scale[choice ? KNOWS_CONTEXT : KNOWS_NEITHER];
+		double squares = 0.0, rms = spread_scale(spread, choice ? KNOWS_CONTEXT : KNOWS_NEITHER);
 		size_t n = 0;
 
 		for (size_t k = 0; k < all.n; k++)
@@ -232,7 +233,7 @@ int widening_estimate(const struct grid_point *model, const struct dataset *d, c
 		if (is_factor(part, f))
 			out[f] = !(rms > 0.0) || worst == 0.0 ? WIDENING_UNKNOWN
 				 : n                          ? sqrt(squares / (double)n) / rms
-							      : worst / (NORMAL_90 * rms);
+							      : worst / (q90 * rms);
 		if (!(out[f] >= 1.0))
 			out[f] = 1.0;
 	}
@@ -244,6 +245,16 @@ out:
 	return rc;
 }
 
+/* The share of the way to where a factor holds in full, by the logarithm. The ends that were held out lay
+ * some way from what was left, and a value that is hardly outside is hardly new. */
+static double way_out(const struct feature *f, double v)
+{
+	double end = v < f->min ? f->min : f->max;
+	double full = f->min > 0.0 && v > 0.0 ? FULL_FROM * log(f->max / f->min) : 0.0;
+
+	return full > 0.0 ? fmin(fabs(log(v / end)) / full, 1.0) : 1.0;
+}
+
 double widening_at(const double *widening, const struct features *f, const double *x)
 {
 	double most = 1.0;
@@ -253,7 +264,7 @@ double widening_at(const double *widening, const struct features *f, const doubl
 		if (isnan(x[i]) != isnan(f->feature[i].min))
 			missing = true;
 		else if (x[i] < f->feature[i].min || x[i] > f->feature[i].max)
-			most = fmax(most, widening[i]);
+			most = fmax(most, pow(widening[i], way_out(&f->feature[i], x[i])));
 	}
 	for (size_t i = 0; missing && i < f->n; i++)
 		most = fmax(most, widening[i]);

@@ -18,13 +18,15 @@
 
 #define WIDENING_UNKNOWN 2.0 /* stated where no level could be held out */
 
-/* scale: of the ordinary log residuals (spread.h), over the model's own spread if it has one. A level of a
+/* spread: the scales of the ordinary log residuals, and how far the model's own spread counts. q90: the 90 %
+ * point of their scores. A level of a
  * batch or of epochs that is new is a setting that is new; a level of any other factor is a context that is
  * new. out: d->n_features factors, all >= 1. */
 int widening_estimate(const struct grid_point *model, const struct dataset *d, const struct fit_context *ctx,
-                      const double scale[N_FAMILIARITIES], double *out, struct err *err);
+                      const struct spread *spread, double q90, double *out, struct err *err);
 
-/* The largest factor among the features that lie outside their training range; 1 inside. A missing value
+/* The largest factor among the features that lie outside their training range; 1 inside, and in full from a
+ * quarter of the range beyond its end on, by the logarithm. A missing value
  * (an unknown category too) counts as the worst of all. widening NULL: 1. */
 double widening_at(const double *widening, const struct features *f, const double *x);
 

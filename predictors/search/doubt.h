@@ -1,8 +1,8 @@
 /* Times that look wrong: found before a model of time is fitted, so that none believes them.
  *
  * Two signs are enough. A time that repeats one of another setting to the last digit was read twice: a parser
- * that keeps the value of the file before makes such rows. Two names that mean one thing make them, too, all over
- * the table; those are believed. And a time may be far from what all other rows
+ * that keeps the value of the file before makes such rows. Two names that mean one thing make them, too, all
+ * over the table; those are believed. And a time may be far from what all other rows
  * say of its setting. The first is tested against chance (times written with few digits repeat anyway), the
  * second against the table's own spread. */
 #ifndef PREDICTORS_SEARCH_DOUBT_H

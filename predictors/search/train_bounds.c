@@ -241,18 +241,17 @@ static int score_residuals(struct training *tr, const struct dataset *d, bool is
 
 #define PRIOR_GROUPS 4.0 /* what is known better errs as much as what is known less, until so many show it */
 #define MOST_SCORES 5000 /* kept of the residuals */
+#define FAR_SIZES 3.0
+#define NORMAL_MAD 1.4826 /* the median of the sizes of normal errors, to their standard deviation */
 
-struct residuals { /* in log time over the model's own spread, of rows that were held out in some way */
-	double *value;
+struct residuals { /* in log time, of rows that were held out in some way */
+	double *value, *spread; /* spread: the model's own, at that row */
 	uint8_t *knows;
-	size_t n;
-	double squares[N_FAMILIARITIES];
-	double plain_squares; /* of the residuals themselves */
-	size_t rows[N_FAMILIARITIES], groups[N_FAMILIARITIES];
+	size_t n, room;
+	size_t groups[N_FAMILIARITIES];
 	struct {
-		double square, product; /* mean square, over the spread; mean product of two settings' */
-		double plain_square; /* of the families behind the product */
-		size_t n, n_pairs; /* families, and those with two settings or more */
+		double square, product; /* mean square; mean product of two settings' */
+		size_t n; /* families with two settings or more */
 	} family;
 };
 
@@ -263,39 +262,44 @@ static double student_factor(double groups)
 	return gsl_cdf_tdist_Pinv(0.9, g - 1.0) * sqrt(1.0 + 1.0 / g);
 }
 
-/* A new family errs at least as much as a new context in one that is known, and is taken to err just as much
- * until PRIOR_GROUPS of them show what it is. */
-static void find_family_scale(const struct residuals *r, double *scale, double *behind)
-{
-	double g = (double)r->family.n, known = scale[KNOWS_NEITHER];
-
-	scale[KNOWS_NOTHING] =
-		sqrt((g * r->family.square + PRIOR_GROUPS * known * known) / (g + PRIOR_GROUPS));
-	behind[KNOWS_NOTHING] = g > 0.0 ? fmin(g + PRIOR_GROUPS, behind[KNOWS_NEITHER])
-					: behind[KNOWS_NEITHER];
-	if (!(scale[KNOWS_NOTHING] > known))
-		scale[KNOWS_NOTHING] = known;
-}
-
 #define MOST_SHARED 0.95
 
 /* The part of a new family's errors that all its jobs share; drawn to 0 while few families say so. */
 static double find_shared(const struct residuals *r)
 {
-	double n = (double)r->family.n_pairs, shared = r->family.product / r->family.plain_square;
+	double n = (double)r->family.n, shared = r->family.product / r->family.square;
 
 	return n >= 3.0 && shared > 0.0 ? fmin(shared * n / (n + 1.0), MOST_SHARED) : 0.0;
 }
 
+/* The mean square of the residuals of one case, over the model's spread to the power of `trust`. Those beyond
+ * FAR_SIZES typical sizes count as if they were there: a few rows that the model has no idea of must not
+ * widen the bounds of all others. size: room for all. NaN: there are none. */
+static double mean_square(const struct residuals *r, int knows, double trust, double *size)
+{
+	double sum = 0.0, far;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->knows[i] == knows)
+			size[n++] = fabs(r->value[i]) / pow(r->spread[i], trust);
+	if (!n)
+		return NAN;
+	far = FAR_SIZES * NORMAL_MAD * stats_median(size, n); /* sorts or not: all are still there */
+	for (size_t i = 0; i < n; i++)
+		sum += far > 0.0 && size[i] > far ? far * far : size[i] * size[i];
+	return sum / (double)n;
+}
+
 /* One scale for each case. A case that has few groups leans on the case that is known less, and is widened by
- * what Student's t asks for beyond the one with the most groups. */
-static size_t find_scales(const struct residuals *r, double out[N_FAMILIARITIES])
+ * what Student's t asks for beyond the one with the most groups. What is known better does not err more. */
+static size_t find_scales(const struct residuals *r, double trust, double *size, double out[N_FAMILIARITIES])
 {
 	double behind[N_FAMILIARITIES], wider = NAN, wider_groups = 0.0;
 	size_t most = 0;
 
-	for (int k = KNOWS_NEITHER; k >= 0; k--) {
-		double g = (double)r->groups[k], s2 = r->rows[k] ? r->squares[k] / (double)r->rows[k] : NAN;
+	for (int k = N_FAMILIARITIES - 1; k >= 0; k--) {
+		double g = (double)r->groups[k], s2 = mean_square(r, k, trust, size);
 
 		if (!isnan(wider) && g > 0.0) {
 			out[k] = fmin(wider,
@@ -309,10 +313,9 @@ static size_t find_scales(const struct residuals *r, double out[N_FAMILIARITIES]
 		wider_groups = behind[k];
 		most = r->groups[k] > most ? r->groups[k] : most;
 	}
-	for (int k = KNOWS_NEITHER - 1; k >= 0; k--)
+	for (int k = 0; k + 1 < N_FAMILIARITIES; k++)
 		if (isnan(out[k + 1])) /* nothing less known was ever held out */
 			out[k + 1] = out[k], behind[k + 1] = behind[k];
-	find_family_scale(r, out, behind);
 	for (int k = 0; k < N_FAMILIARITIES; k++) {
 		out[k] *= student_factor(behind[k]) / student_factor((double)most);
 		if (!(out[k] > 1e-6)) /* times that are known to the last digit: any scale will do */
@@ -321,23 +324,47 @@ static size_t find_scales(const struct residuals *r, double out[N_FAMILIARITIES]
 	return most;
 }
 
+/* How far the model's own spread tells large errors from small ones: as it is, its root, or not at all.
+ * The likelihood of a Laplace law decides, because a few large errors do not sway it. */
+static double find_trust(const struct residuals *r, double *size)
+{
+	static const double tried[] = { 1.0, 0.5, 0.0 };
+	double best = INFINITY, trust = 1.0;
+
+	for (size_t t = 0; t < sizeof tried / sizeof *tried; t++) {
+		double scale[N_FAMILIARITIES], logs = 0.0, sizes = 0.0;
+
+		find_scales(r, tried[t], size, scale);
+		for (size_t i = 0; i < r->n; i++) {
+			double at = scale[r->knows[i]] * pow(r->spread[i], tried[t]);
+
+			logs += log(at);
+			sizes += fabs(r->value[i]) / at;
+		}
+		logs = logs / (double)r->n + log(fmax(sizes / (double)r->n, 1e-12));
+		if (logs < best - 1e-9) {
+			best = logs;
+			trust = tried[t];
+		}
+	}
+	return trust;
+}
+
 /* Adds the residuals of one way to hold rows out. */
 static void add_residuals(struct residuals *r, const struct cross_fit *c, const uint32_t *group)
 {
 	size_t n_rows = c->d->n_rows;
 	uint8_t *seen = mem_calloc(n_rows + 1, 1); /* by group, bits of the cases met */
 
-	for (size_t i = 0; i < n_rows; i++) {
-		double e = (log(c->d->y[i]) - log(c->predicted[i])) / c->spread[i];
-		uint8_t k = c->knows[i] < KNOWS_NEITHER ? c->knows[i] : KNOWS_NEITHER;
+	for (size_t i = 0; i < n_rows && r->n < r->room; i++) {
+		double e = log(c->d->y[i]) - log(c->predicted[i]);
+		uint8_t k = c->knows[i];
 
-		if (isnan(c->predicted[i]) || !isfinite(e))
+		if (isnan(c->predicted[i]) || !isfinite(e) || !(c->spread[i] > 0.0))
 			continue;
 		r->value[r->n] = e;
+		r->spread[r->n] = c->spread[i];
 		r->knows[r->n++] = k;
-		r->squares[k] += e * e;
-		r->plain_squares += e * c->spread[i] * e * c->spread[i];
-		r->rows[k]++;
 		if (seen && !(seen[group[i]] & 1 << k)) {
 			seen[group[i]] |= (uint8_t)(1 << k);
 			r->groups[k]++;
@@ -352,7 +379,7 @@ static void add_families(struct residuals *r, const struct cross_fit *c, const u
 			 const uint32_t *setting, size_t n_families)
 {
 	for (size_t f = 0; f < n_families; f++) {
-		double square = 0.0, plain = 0.0, product = 0.0;
+		double square = 0.0, product = 0.0;
 		size_t n = 0, pairs = 0;
 
 		for (size_t i = 0; i < c->d->n_rows; i++) {
@@ -360,8 +387,7 @@ static void add_families(struct residuals *r, const struct cross_fit *c, const u
 
 			if (!isfinite(e) || c->knows[i] != KNOWS_NOTHING)
 				continue;
-			square += e * e / (c->spread[i] * c->spread[i]);
-			plain += e * e;
+			square += e * e;
 			n++;
 			for (size_t j = 0; j < i; j++) {
 				double with = family[j] == f && setting[j] != setting[i]
@@ -374,16 +400,11 @@ static void add_families(struct residuals *r, const struct cross_fit *c, const u
 				}
 			}
 		}
-		if (!n)
-			continue;
-		r->family.square += (square / (double)n - r->family.square) / (double)++r->family.n;
 		if (!pairs)
 			continue;
-		r->family.n_pairs++;
-		r->family.product += (product / (double)pairs - r->family.product) /
-				     (double)r->family.n_pairs;
-		r->family.plain_square += (plain / (double)n - r->family.plain_square) /
-					  (double)r->family.n_pairs;
+		r->family.n++;
+		r->family.product += (product / (double)pairs - r->family.product) / (double)r->family.n;
+		r->family.square += (square / (double)n - r->family.square) / (double)r->family.n;
 	}
 }
 
@@ -432,7 +453,7 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 			spread_label(spread, &d, KNOWS_CONTEXT, other);
 			add_families(r, &c, group, other, n);
 		}
-		if (!status && !apart)
+		if (!status)
 			add_residuals(r, &c, group);
 		if (!status && !apart)
 			snprintf(by, by_size, "%zu-fold", split->n_folds);
@@ -456,30 +477,45 @@ static void thin_scores(struct residuals *r)
 	r->n = kept;
 }
 
+/* The 90 % point of the scores; that of a normal law where they are too few to tell, or all of one side. */
+static double q90_of(const struct conformal *c)
+{
+	double q;
+
+	return !conformal_quantile(c, 0.9, &q, NULL) && q > 0.0 ? q : gsl_cdf_ugaussian_Pinv(0.9);
+}
+
 /* Bounds of a model that errs by a factor: scales by what is known of a job, and how much wider they are
  * outside the table. */
 static int find_log_bounds(struct training *tr, const struct dataset *all, const struct target_rows *rows,
 			   const struct grid_point *best, struct model_target *out, struct err *err)
 {
 	const struct dataset *d = rows->d;
-	struct residuals r = { .value = mem_array(3 * d->n_rows, sizeof *r.value),
-			       .knows = mem_array(3 * d->n_rows, 1) };
-	double scale[N_FAMILIARITIES], squares = 0.0;
+	size_t room = N_FAMILIARITIES * d->n_rows;
+	struct residuals r = { .value = mem_array(room, sizeof *r.value),
+			       .spread = mem_array(room, sizeof *r.spread),
+			       .knows = mem_array(room, 1),
+			       .room = room };
+	double scale[N_FAMILIARITIES], squares = 0.0, plain = 0.0, trust;
+	double *size = mem_array(room, sizeof *size);
 	size_t groups = 0;
-	int status = r.value && r.knows ? spread_make(all, &out->spread, err)
-					: err_nomem(err, "the residuals of %zu rows", d->n_rows);
+	int status = r.value && r.spread && r.knows && size
+			     ? spread_make(all, &out->spread, err)
+			     : err_nomem(err, "the residuals of %zu rows", d->n_rows);
 
 	if (!status)
 		status = hold_out_all(tr, rows, best, out->spread, &r, out->permutation, out->residuals_by,
 				      sizeof out->residuals_by, err);
 	if (status || !r.n)
 		goto out;
-	groups = find_scales(&r, scale);
+	trust = find_trust(&r, size);
+	groups = find_scales(&r, trust, size, scale);
 	for (size_t i = 0; i < r.n; i++) {
-		r.value[i] /= scale[r.knows[i]];
+		plain += r.value[i] * r.value[i];
+		r.value[i] /= scale[r.knows[i]] * pow(r.spread[i], trust);
 		squares += r.value[i] * r.value[i];
 	}
-	spread_set(out->spread, scale, squares > 0.0 ? sqrt(fmax(r.plain_squares / squares, 1e-12)) : 1.0);
+	spread_set(out->spread, scale, squares > 0.0 ? sqrt(fmax(plain / squares, 1e-12)) : 1.0, trust);
 	spread_set_shared(out->spread, find_shared(&r));
 	thin_scores(&r);
 	status = conformal_take(r.value, r.n, groups, &out->conformal, err);
@@ -487,11 +523,14 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 		goto out;
 	r.value = NULL;
 	out->widening = mem_array(d->n_features, sizeof *out->widening);
-	status = out->widening ? widening_estimate(best, all, &tr->p->ctx, scale, out->widening, err)
+	status = out->widening ? widening_estimate(best, all, &tr->p->ctx, out->spread,
+						   q90_of(&out->conformal), out->widening, err)
 			       : err_nomem(err, "%zu features", d->n_features);
 out:
 	free(r.value);
+	free(r.spread);
 	free(r.knows);
+	free(size);
 	return status;
 }
 

@@ -7,18 +7,23 @@
 
 #include "common/json/json.h"
 #include "common/mem.h"
+#include "predictors/models/queueing_models.h"
 
 #define ANY_POLICY_MODEL "hybrid" /* for a policy that wants no model: what postrider itself uses */
 #define ACCURACY_SETTINGS "trees=150,depth=9,criterion=absolute"
 #define SEARCH_ROWS 2000 /* a search looks at so many rows at most */
 
 /* What the recipe of a policy tries for time: a forest on what a prior gets wrong. The priors are the
- * calibrated queue, the closed one, the calibrated one with effects in log time, such effects alone, and none
- * at all. The error on held-out groups decides, so a law that runs away for what was never measured is not
+ * calibrated queue, the closed one, the calibrated one with effects in log time, such effects alone, three
+ * quarters of them, and none at all. The error on held-out groups decides, so a law that runs away for what was never measured is not
  * taken. */
 static const char *const hybrid_priors[] = {
-	"min_samples_leaf=3", "min_samples_leaf=3,queue=closed", "effects=yes", "queue=none,effects=yes",
-	"queue=none",
+	"min_samples_leaf=3",
+	"min_samples_leaf=3,queue=closed",
+	"effects=yes",
+	"queue=none,effects=yes",
+	"queue=none,effects=yes,prior=0.75,max_features=0.5",
+	"queue=none,max_features=0.5",
 };
 enum { N_PRIORS = sizeof hybrid_priors / sizeof *hybrid_priors };
 
@@ -97,6 +102,12 @@ static bool has_setting(const struct predictor_ops *ops, const char *name)
 		if (!strcmp(spec->name, name))
 			return true;
 	return false;
+}
+
+/* Cores say nothing to it. */
+static bool has_no_queue(const struct grid_point *g)
+{
+	return has_setting(g->ops, "queue") && settings_get(&g->settings, "queue") == QUEUE_NONE;
 }
 
 int recipe_log_time(struct grid_point *g, struct err *err)
@@ -212,7 +223,7 @@ int recipe_search_time(const struct policy *p, double cores, struct grid **out, 
 	estimated = rc ? 0 : g->n;
 	snprintf(given, sizeof given, "cores=%.17g", cores);
 	for (size_t i = 0; !rc && i < estimated && cores > 0.0 && !(p && p->settings) && g->n < room; i++) {
-		if (!has_setting(g->point[i].ops, "cores"))
+		if (!has_setting(g->point[i].ops, "cores") || has_no_queue(&g->point[i]))
 			continue;
 		g->point[g->n] = g->point[i];
 		rc = settings_parse(&g->point[g->n++].settings, given, err);

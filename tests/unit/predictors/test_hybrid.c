@@ -358,24 +358,35 @@ TEST(test_a_job_without_njobs_or_processes_is_alone)
 
 /* ---- bounds outside the table ---- */
 
+/* Ordinary errors of three percent, whatever is known. */
+static struct spread *three_percent(const struct dataset *d)
+{
+	struct spread *s = NULL;
+
+	assert_int_equal(spread_make(d, &s, NULL), 0);
+	spread_set(s, (const double[]){ 0.03, 0.03, 0.03, 0.03 }, 0.03, 1.0);
+	return s;
+}
+
 TEST(test_widening_is_larger_where_levels_surprise)
 {
 	struct dataset *plain = world(2, 0.03, 1, 0.0), *bent = world(2, 0.03, 1, 0.0);
 	struct grid_point point = { .ops = &hybrid_ops };
 	struct fit_context ctx = { .seed = 1 };
-	const double scale[N_FAMILIARITIES] = { 0.03, 0.03, 0.03 };
+	struct spread *spread = three_percent(plain);
 	double a[5], b[5];
 
 	settings_init(&point.settings, hybrid_ops.spec);
 	settings_parse(&point.settings, "trees=30", NULL);
 	for (size_t i = 0; i < bent->n_rows; i++) /* the largest batch breaks the law */
 		bent->y[i] *= bent->x[5 * i + 3] == 512 ? 1.5 : 1.0;
-	assert_int_equal(widening_estimate(&point, plain, &ctx, scale, a, NULL), 0);
-	assert_int_equal(widening_estimate(&point, bent, &ctx, scale, b, NULL), 0);
+	assert_int_equal(widening_estimate(&point, plain, &ctx, spread, 1.28, a, NULL), 0);
+	assert_int_equal(widening_estimate(&point, bent, &ctx, spread, 1.28, b, NULL), 0);
 	for (int f = 0; f < 5; f++)
 		assert_true(a[f] >= 1.0 && a[f] < 4.0 && b[f] >= 1.0);
 	assert_true(a[0] == 1.0 && a[4] == 1.0); /* a category and a derived column have none of their own */
 	assert_true(b[3] > 4.0 && b[3] > 2.0 * a[3]);
+	spread_free(spread);
 	dataset_free(plain);
 	dataset_free(bent);
 }
@@ -386,7 +397,7 @@ TEST(test_two_levels_take_the_worst_of_the_others)
 	struct grid_point point = { .ops = &queueing_ops };
 	struct fit_context ctx = { .seed = 1 };
 	uint32_t row[192];
-	const double scale[N_FAMILIARITIES] = { 0.03, 0.03, 0.03 };
+	struct spread *spread = three_percent(d);
 	size_t n = 0;
 	double w[5];
 
@@ -395,12 +406,13 @@ TEST(test_two_levels_take_the_worst_of_the_others)
 		if (d->x[5 * i + 2] != 3)
 			row[n++] = (uint32_t)i;
 	assert_int_equal(dataset_subset(d, row, n, &two, NULL), 0);
-	assert_int_equal(widening_estimate(&point, two, &ctx, scale, w, NULL), 0);
+	assert_int_equal(widening_estimate(&point, two, &ctx, spread, 1.28, w, NULL), 0);
 	assert_true(w[2] >= w[1] && w[2] >= w[3] && w[2] > 1.0);
 	/* one row: nothing can be held out, and a stated factor is all there is */
 	two->n_rows = 1;
-	assert_int_equal(widening_estimate(&point, two, &ctx, scale, w, NULL), 0);
+	assert_int_equal(widening_estimate(&point, two, &ctx, spread, 1.28, w, NULL), 0);
 	assert_true(w[1] == WIDENING_UNKNOWN && w[0] == 1.0);
+	spread_free(spread);
 	dataset_free(two);
 	dataset_free(d);
 }
@@ -410,7 +422,6 @@ TEST(test_jobs_without_devices_are_no_end)
 {
 	struct grid_point point = { .ops = &forest_ops };
 	struct fit_context ctx = { .seed = 1 };
-	const double scale[N_FAMILIARITIES] = { 0.03, 0.03, 0.03 };
 	uint8_t roles[5], factors[5];
 	double w[2][5];
 
@@ -421,6 +432,7 @@ TEST(test_jobs_without_devices_are_no_end)
 	factors[4] = 1;
 	for (int k = 0; k < 2; k++) {
 		struct dataset *d = world(2, 0.03, 1, 0.0), *two;
+		struct spread *spread = three_percent(d);
 		uint32_t row[192];
 		size_t n = 0;
 
@@ -434,7 +446,8 @@ TEST(test_jobs_without_devices_are_no_end)
 				row[n++] = (uint32_t)i;
 		}
 		assert_int_equal(dataset_subset(d, row, n, &two, NULL), 0);
-		assert_int_equal(widening_estimate(&point, two, &ctx, scale, w[k], NULL), 0);
+		assert_int_equal(widening_estimate(&point, two, &ctx, spread, 1.28, w[k], NULL), 0);
+		spread_free(spread);
 		dataset_free(two);
 		dataset_free(d);
 	}

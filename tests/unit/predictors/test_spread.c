@@ -45,7 +45,7 @@ TEST(test_a_setting_a_context_or_neither_is_known)
 	assert_int_equal(spread_make(&table, &s, NULL), 0);
 	check(s);
 	assert_true(spread_at(s, x) == 1.0 && spread_at(NULL, x) == 1.0);
-	spread_set(s, (const double[]){ 0.1, 0.2, 0.4, 0.5 }, 0.3);
+	spread_set(s, (const double[]){ 0.1, 0.2, 0.4, 0.5 }, 0.3, 1.0);
 	assert_true(spread_at(s, x) == 0.1);
 	assert_true(spread_at(s, (const double[]){ 3, 1, 64, 0 }) == 0.5);
 	spread_free(s);
@@ -97,7 +97,7 @@ TEST(test_runs_tell_the_level_where_the_table_cannot)
 	struct spread_level v;
 
 	assert_int_equal(spread_make(&table, &s, NULL), 0);
-	spread_set(s, (const double[]){ 0.1, 0.1, 0.1, 0.1 }, 0.1);
+	spread_set(s, (const double[]){ 0.1, 0.1, 0.1, 0.1 }, 0.1, 1.0);
 	assert_true(spread_shared(s) == 0.5);
 	v = spread_level_of(s, 0, 0.0, 0.0);
 	assert_true(v.shift == 0.0 && v.narrow == 1.0);
@@ -123,7 +123,7 @@ TEST(test_bounds_of_a_third_family_hold_after_one_run)
 	struct spread *s;
 
 	assert_int_equal(spread_make(&table, &s, NULL), 0);
-	spread_set(s, (const double[]){ 0.1, 0.1, 0.1, 0.1 }, error);
+	spread_set(s, (const double[]){ 0.1, 0.1, 0.1, 0.1 }, error, 1.0);
 	for (size_t k = 0; k < sizeof levels / sizeof *levels; k++)
 		for (int n = 1; n <= 9; n += 4) {
 			enum { TRIES = 10000 };
@@ -171,7 +171,7 @@ TEST(test_a_file_keeps_what_is_known_and_refuses_damage)
 	struct reader r;
 
 	assert_int_equal(spread_make(&table, &s, NULL), 0);
-	spread_set(s, (const double[]){ 0.1, 0.2, 0.4, 0.5 }, 0.3);
+	spread_set(s, (const double[]){ 0.1, 0.2, 0.4, 0.5 }, 0.3, 1.0);
 	spread_set_shared(s, 0.6);
 	spread_save(s, &w);
 	r = (struct reader){ .bytes = (unsigned char *)w.out.text, .len = w.out.len };
