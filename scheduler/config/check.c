@@ -472,12 +472,18 @@ static void check_model(struct check *k)
 	model_free(m);
 }
 
+static void find_retired(void *check, const char *key)
+{
+	find(check, false, key, "no longer has an effect, and can be taken out");
+}
+
 size_t config_check(const struct config *c, config_finding *tell, void *owner)
 {
 	struct check k = { .config = c, .tell = tell, .owner = owner };
 	char key[TYPE_KEY_SIZE];
 	struct stat st;
 
+	config_retired(c, find_retired, &k);
 	check_socket(&k);
 	check_state_dir(&k);
 	if (c->cgroup && (stat(c->cgroup, &st) || !S_ISDIR(st.st_mode)))

@@ -417,6 +417,11 @@ int config_socket_group(const struct config *c, gid_t *out, bool *out_set, struc
 	return c->socket_group ? place_group(c->socket_group, out, err) : 0;
 }
 
+void config_retired(const struct config *c, keys_tell *tell, void *owner)
+{
+	keys_retired(config_keys, c, tell, owner);
+}
+
 int config_reloadable(const struct config *old, const struct config *fresh, struct err *err)
 {
 	const char *key = keys_that_differ(config_keys, old, fresh);

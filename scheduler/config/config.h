@@ -201,6 +201,9 @@ int config_socket_group(const struct config *c, gid_t *out, bool *out_set, struc
 /* ERR_ARG, naming the key, where the two differ in something that needs a restart. */
 int config_reloadable(const struct config *old, const struct config *fresh, struct err *err);
 
+/* Calls tell() for each retired key that the file still has. */
+void config_retired(const struct config *c, keys_tell *tell, void *owner);
+
 /* Whether what a configuration names is there and fits together: model and policy, programs, folders, groups.
  * Told one by one, "FILE: types.digits.argv[0]: reason"; returns how many of them are errors, the rest being
  * worth a look. */

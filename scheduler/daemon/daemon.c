@@ -453,6 +453,19 @@ int daemon_read_setup(const struct daemon *d, const struct learning *learning,
 	return setup_new(c, from, out, err);
 }
 
+static void warn_of_retired(void *file, const char *key)
+{
+	log_warn("%s: %s no longer has an effect, and can be taken out",
+		 file ? (const char *)file : "configuration", key);
+}
+
+void daemon_use_log(const struct config *c)
+{
+	log_set_level(c->log_level);
+	log_set_json(c->log_json);
+	config_retired(c, warn_of_retired, c->path);
+}
+
 int daemon_configure_engines(struct daemon *d, const struct config *c, struct err *err)
 {
 	int rc = 0;
@@ -577,8 +590,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	if (!rc)
 		rc = daemon_read_setup(d, NULL, &(struct setup_source){ 0 }, &d->setup, err);
 	if (!rc) {
-		log_set_level(d->setup->config->log_level);
-		log_set_json(d->setup->config->log_json);
+		daemon_use_log(d->setup->config);
 		other_work_look(
 			d); /* the first reading sets the marks; the next one is before the socket opens */
 		rc = open_parts(d, p->force, err);
