@@ -39,8 +39,6 @@ int sched_check_params(const struct sched_params *p, struct err *err)
 		return err_fail(err, ERR_ARG, "a window of %g s: need 0 (the default) to 1e9", p->window_s);
 	if (!(p->hysteresis >= 0.0 && p->hysteresis <= 1e9))
 		return err_fail(err, ERR_ARG, "a hysteresis of %g: need 0 (none) or more", p->hysteresis);
-	if (!(p->explore >= 0.0 && p->explore <= 1.0))
-		return err_fail(err, ERR_ARG, "exploring a share of %g: need 0 to 1", p->explore);
 	for (size_t i = 0; i <= p->n_own_models; i++) {
 		const struct model *one = i ? p->own_model[i - 1] : p->model;
 		int rc;
@@ -76,7 +74,6 @@ void sched_set(struct sched *s, const struct sched_params *p)
 	s->looks_ahead = s->rule.looks_ahead && first;
 	s->adapts = p->adapt && first && s->rule.bounds;
 	s->hysteresis = p->hysteresis;
-	s->explore = p->explore;
 }
 
 /* What belongs to its jobs alone. */

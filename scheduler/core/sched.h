@@ -109,9 +109,6 @@ struct sched_params {
 	                               gain */
 	uint32_t max_unstarted_cpus; /* of advised jobs of one owner whose turn has come and that are not
 	                               started; one job may have as many as it wants; 0: no limit */
-	double explore;             /* share of the promised jobs with headroom that start with the second
-	                               best batch (explore.h); a recurring job takes its usual one next time;
-	                               0: none */
 };
 int sched_new(const struct sched_params *p, struct sched **out, struct err *err);
 /* A scheduler of another machine, with the models of `first` and room for at most as many jobs. The two share

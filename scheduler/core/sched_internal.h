@@ -43,7 +43,6 @@ struct live {                         /* a job that waits or runs */
 	uint64_t after_id;            /* 0: none */
 	uint64_t held_by, held_round; /* the job it would have harmed when it was tried last */
 	bool dear;                    /* then it harmed no promise, and would have cost the others too much */
-	bool explores;                /* what was chosen last is not the best, on purpose */
 	struct candidate taken;       /* what was decided last */
 	double ratio;                 /* of that: bound over expected time, under the load foreseen; NaN: no
 	                                 bound */
@@ -117,7 +116,7 @@ struct sched {
 	struct usual_load usual;      /* of the other load */
 	bool looks_ahead;             /* the policy does, and there is a model */
 	bool adapts;                  /* the policy has bounds, and there is a model */
-	double hysteresis, explore;
+	double hysteresis;
 	uint32_t max_unstarted_cpus;
 	struct recurring *recurring;
 	struct price *price;          /* of capacity, as the last arrivals tell it */
@@ -270,8 +269,6 @@ struct adapt_who learn_who(const struct sched *s, const struct sched_request *r)
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene);
 /* A recurring job keeps its batch, if it may. */
 void learn_keep(const struct sched *s, const struct sched_request *r, struct decision *d);
-/* At its start only; slo_s: the time that is left. */
-void learn_explore(const struct sched *s, struct live *j, double slo_s, struct decision *d);
 void learn_start(struct sched *s, const struct live *j); /* it starts with what was taken */
 
 /* ---- sched_tenant.c ---- */

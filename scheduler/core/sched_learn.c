@@ -1,12 +1,11 @@
 /* What jobs that have ended teach the decisions to come: times and bounds that follow the machine (adapt.h),
- * batches that recurring jobs keep (recurring.h), and now and then one that is not the best (explore.h). */
+ * and batches that recurring jobs keep (recurring.h). */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "scheduler/core/learn/explore.h"
 #include "scheduler/core/learn/levels.h"
 #include "scheduler/core/learn/recurring.h"
 #include "scheduler/core/decide_internal.h"
@@ -265,19 +264,7 @@ void learn_keep(const struct sched *s, const struct sched_request *r, struct dec
 		take_instead(d, recurring_keep(s->recurring, r->recurring, d, s->hysteresis));
 }
 
-void learn_explore(const struct sched *s, struct live *j, double slo_s, struct decision *d)
-{
-	const struct explore_params p = { .share = s->explore, .seed = s->seed };
-	int taken = d->chosen;
-
-	if (j->promised && s->explore > 0.0 && !s->policy.policy->choose)
-		taken = explore_pick(&p, d, j->r.id, slo_s);
-	j->explores = taken != d->chosen;
-	take_instead(d, taken);
-}
-
 void learn_start(struct sched *s, const struct live *j)
 {
-	if (!j->explores)
-		sched_remember(s, j->r.recurring, j->taken.decision, j->taken.epochs);
+	sched_remember(s, j->r.recurring, j->taken.decision, j->taken.epochs);
 }

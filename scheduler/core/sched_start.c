@@ -87,7 +87,6 @@ static void decide_now(struct sched *s, int64_t now_ns, uint32_t place, struct d
 	};
 	double left_s = live_until_s(j->deadline_ns, now_ns);
 
-	j->explores = false;
 	if (place_ask(s, now_ns, &j->r, isinf(left_s) ? NAN : left_s, &at, out, NULL)) {
 		/* Nothing of what was checked on arrival fails now; the batch decided then would do. */
 		out->candidate[0] = j->taken;
@@ -102,7 +101,6 @@ static void decide_now(struct sched *s, int64_t now_ns, uint32_t place, struct d
 			choose_instead(out, drawn, REASON_NOT_PICKED);
 	}
 	learn_keep(s, &j->r, out);
-	learn_explore(s, j, left_s, out);
 	if (out->chosen < 0 && !j->promised) {
 		int i = j->by_chance ? likeliest(s, out) : harmless(out);
 
@@ -212,7 +210,7 @@ static bool waits_for_better(struct sched *s, int64_t now_ns, uint32_t place, co
 	uint32_t after = live_after(s, j) ? j->after : NO_JOB;
 	bool better;
 
-	if (d->chosen < 0 || !j->promised || !j->planned || j->explores || isinf(left_s))
+	if (d->chosen < 0 || !j->promised || !j->planned || isinf(left_s))
 		return false;
 	seat.position = live_plan_position(s, place);
 	live_dequeue(s, place);

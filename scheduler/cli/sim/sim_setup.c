@@ -374,8 +374,6 @@ int sim_setup_open(struct sim_setup *s, const struct cli *c, const struct sim_op
 	if (!rc)
 		rc = share_option("hysteresis", o->hysteresis, MAX_HYSTERESIS, &p->settings.hysteresis, err);
 	if (!rc)
-		rc = share_option("explore", o->explore, 1.0, &p->settings.explore, err);
-	if (!rc)
 		rc = read_daemons(o->daemons, &p->settings, err);
 	if (!rc)
 		rc = read_what_ifs(s, o, err);

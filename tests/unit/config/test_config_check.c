@@ -65,6 +65,12 @@ TEST(test_nothing_is_told_where_nothing_is_wrong)
 	one(TYPE(",\"cpus\":{\"max\":1},\"work_dir\":\"/\",\"env\":{\"A\":\"b\"}"), 0, "");
 }
 
+TEST(test_retired_keys_are_named)
+{
+	one(TYPE("") ",\"learning\":{\"explore\":\"any\"}", 0,
+	    "note configuration: learning.explore: no longer has an effect");
+}
+
 TEST(test_programs_must_be_there)
 {
 	one(",\"types\":{\"t\":{\"argv\":[\"/nowhere/x\",\"{batch}\"],\"batches\":[64]}}", 1,

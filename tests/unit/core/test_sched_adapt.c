@@ -1,7 +1,6 @@
 /* What the scheduler learns from jobs that have ended, from end to end: bounds that hold at the asked
- * confidence also when the machine has changed, recurring jobs that keep their batch, and exploration. On the
- * model of hand_model.h; how long a job runs is the model's own time at its start, times a factor of known
- * noise. */
+ * confidence also when the machine has changed, and recurring jobs that keep their batch. On the model of
+ * hand_model.h; how long a job runs is the model's own time at its start, times a factor of known noise. */
 #include <stdio.h>
 
 #include "common/mem.h"
@@ -260,7 +259,6 @@ TEST(test_nothing_is_allocated_while_it_learns)
 
 	p.adapt = true;
 	p.hysteresis = 0.05;
-	p.explore = 0.2;
 	remake(&w->b, &p);
 	mem_fail_at(1, true);
 	play(w);
@@ -495,9 +493,6 @@ TEST(test_bad_parameters_are_refused)
 
 		p.hysteresis = bad[i];
 		assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), -ERR_ARG);
-		p.hysteresis = 0.0;
-		p.explore = bad[i];
-		assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), -ERR_ARG);
 	}
 	drop(&b);
 }
@@ -663,67 +658,5 @@ TEST(test_what_is_kept_was_looked_at_among_many_jobs)
 	near(b.d.candidate[b.d.chosen].decision, 64);
 	assert_false(isnan(b.d.candidate[b.d.chosen].delays_s));
 	assert_true(isnan(b.d.candidate[0].delays_s)); /* the best was not needed */
-	drop(&b);
-}
-
-/* ---- exploration ---- */
-
-static size_t explored(struct bed *b, uint64_t from, uint64_t to, double slo_s, uint64_t key, bool *out)
-{
-	size_t n = 0;
-
-	for (uint64_t id = from; id < to; id++) {
-		struct sched_request r = job(b, id, slo_s);
-
-		r.recurring = key;
-		submit(b, (int64_t)id, &r);
-		near(b->d.candidate[b->d.chosen].decision, 32); /* never on arrival */
-		assert_int_equal(next(b, (int64_t)id), id);
-		out[id - from] = b->d.candidate[b->d.chosen].decision != 32;
-		if (out[id - from]) {
-			near(b->d.candidate[b->d.chosen].decision, 64);
-			assert_int_equal(b->d.candidate[0].reasons, REASON_NOT_PICKED);
-		}
-		n += out[id - from];
-		assert_int_equal(sched_remove(b->s, (int64_t)id * S + 1, id, NULL), 0);
-	}
-	return n;
-}
-
-TEST(test_a_share_of_the_jobs_with_headroom_explores)
-{
-	static bool first[2000], again[2000];
-	struct bed b;
-	struct sched_params p;
-	size_t n;
-
-	make(&b, "greedy", SLOTS);
-	p = params(&b, "greedy", SLOTS);
-	assert_int_equal(explored(&b, 1, 500, 1000, 0, first), 0); /* off */
-	p.explore = 0.3;
-	remake(&b, &p);
-	n = explored(&b, 1, 2001, 1000, 0, first);
-	printf("explored: %.1f %% of 2000 where 30 %% may\n", (double)n / 20.0);
-	assert_true(n >= 540 && n <= 660);
-	remake(&b, &p);
-	assert_int_equal(explored(&b, 1, 2001, 1000, 0, again), n);
-	assert_memory_equal(first, again, sizeof first);
-	assert_int_equal(explored(&b, 3001, 4000, 400, 0, again), 0); /* too little headroom */
-	assert_int_equal(explored(&b, 5001, 6000, NAN, 0, again), 0); /* no promise */
-	drop(&b);
-}
-
-TEST(test_a_recurring_job_does_not_keep_what_it_explored)
-{
-	static bool out[2000];
-	struct bed b;
-	struct sched_params p;
-
-	make(&b, "postrider", SLOTS);
-	p = params(&b, "postrider", SLOTS);
-	p.explore = 0.3;
-	p.hysteresis = 0.05;
-	remake(&b, &p);
-	assert_true(explored(&b, 1, 501, 1000, 9, out) > 100); /* and arrivals still say 32 */
 	drop(&b);
 }
