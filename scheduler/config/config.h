@@ -60,13 +60,12 @@ struct config_learning {
 	size_t test_jobs;        /* latest jobs on which the old and the new model are compared */
 	double significance;     /* the new one is taken if its p value is below this */
 	size_t keep_versions;    /* model files kept */
-	double hysteresis;       /* a recurring job keeps its batch unless the gain is above this share */
 	bool adapt;              /* bounds follow the latest jobs (core/learn/adapt.h) */
 	size_t promise_after;    /* observations of a type the model does not know before its jobs are
 	                            promised anything */
 	enum config_probe probe; /* of types that do not say one */
 	double probe_after_s;    /* without an observation of the type */
-	struct { bool explore; } retired; /* the file still has them */
+	struct { bool explore, hysteresis; } retired; /* the file still has them */
 };
 
 #define CONFIG_MAX_HOSTS 16

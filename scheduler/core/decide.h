@@ -171,9 +171,6 @@ struct decide_scene {
 	bool new_family;              /* the model's table has none of its family */
 	const struct adapt *told;     /* the same for the bounds that users see, learnt from times under the
 	                                 load that came; NULL: guard_s */
-	bool recalls;                 /* a recurring job: recurring_keep() comes after the decision and
-	                                 prefers this pair, so this pair is the one to be played */
-	double recalled_batch, recalled_epochs, hysteresis;
 	struct decide_scratch *scratch; /* for a policy that looks ahead */
 };
 

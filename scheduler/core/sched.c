@@ -37,8 +37,6 @@ int sched_check_params(const struct sched_params *p, struct err *err)
 				m->device_memory_mb);
 	if (!(p->window_s >= 0.0 && p->window_s <= 1e9))
 		return err_fail(err, ERR_ARG, "a window of %g s: need 0 (the default) to 1e9", p->window_s);
-	if (!(p->hysteresis >= 0.0 && p->hysteresis <= 1e9))
-		return err_fail(err, ERR_ARG, "a hysteresis of %g: need 0 (none) or more", p->hysteresis);
 	for (size_t i = 0; i <= p->n_own_models; i++) {
 		const struct model *one = i ? p->own_model[i - 1] : p->model;
 		int rc;
@@ -73,7 +71,6 @@ void sched_set(struct sched *s, const struct sched_params *p)
 	s->window_s = p->window_s > 0.0 ? p->window_s : SCHED_DEFAULT_WINDOW_S;
 	s->looks_ahead = s->rule.looks_ahead && first;
 	s->adapts = p->adapt && first && s->rule.bounds;
-	s->hysteresis = p->hysteresis;
 }
 
 /* What belongs to its jobs alone. */
@@ -111,8 +108,6 @@ static int make_shared(struct sched *s, const struct sched_params *p, struct err
 	    !s->trial || !s->price)
 		return err_nomem(err, "a scheduler of %zu jobs", n);
 	rc = decide_scratch_new(scene, &s->scratch, err);
-	if (!rc)
-		rc = learn_init(s, err);
 	return rc ? rc : learn_use(s, p, err);
 }
 
@@ -173,7 +168,6 @@ int sched_new_beside(struct sched *first, const struct sched_params *p, struct s
 	s->price = first->price;
 	s->learnt = first->learnt;
 	s->n_learnt = first->n_learnt;
-	s->recurring = first->recurring;
 	sched_set(s, p);
 	*out = s;
 	return 0;
@@ -316,8 +310,6 @@ static int arrive(struct sched *s, int64_t now_ns, const struct sched_request *r
 		rc = place_arrival(s, live_clock(s, now_ns), &plain, out, out_seat, &by_chance, err);
 	if (!rc) {
 		sched_add_lag(s, out);
-		if (!by_chance)
-			learn_keep(s, r, out);
 		*out_verdict = verdict_of(s, r, out, by_chance);
 	}
 	return rc;

@@ -53,7 +53,6 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
 		place_restored(s, place);
 		return 0;
 	}
-	learn_start(s, j);
 	live_measure_start(s, j);
 	live_run(s, place);
 	s->unsettled = true;

@@ -116,9 +116,7 @@ struct sched {
 	struct usual_load usual;      /* of the other load */
 	bool looks_ahead;             /* the policy does, and there is a model */
 	bool adapts;                  /* the policy has bounds, and there is a model */
-	double hysteresis;
 	uint32_t max_unstarted_cpus;
-	struct recurring *recurring;
 	struct price *price;          /* of capacity, as the last arrivals tell it */
 	struct sched *beside;         /* whose learning, price and scratch these are; NULL: its own */
 	size_t n_beside;              /* schedulers that use ours */
@@ -256,7 +254,6 @@ const struct live *live_after(const struct sched *s, const struct live *j); /* N
 double live_until_s(int64_t moment_ns, int64_t now_ns);
 
 /* ---- sched_learn.c ---- */
-int learn_init(struct sched *s, struct err *err);
 void learn_release(struct sched *s);
 /* The models of p; what was learnt stays with those that were there. After an error nothing has changed. */
 int learn_use(struct sched *s, const struct sched_params *p, struct err *err);
@@ -267,9 +264,6 @@ static inline const struct model *model_of(const struct sched *s, const struct s
 struct adapt_who learn_who(const struct sched *s, const struct sched_request *r);
 /* What was learnt, as the scene of a job sees it. */
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene);
-/* A recurring job keeps its batch, if it may. */
-void learn_keep(const struct sched *s, const struct sched_request *r, struct decision *d);
-void learn_start(struct sched *s, const struct live *j); /* it starts with what was taken */
 
 /* ---- sched_tenant.c ---- */
 int tenants_init(struct sched *s); /* one for all; 0, or -1 without memory */

@@ -1,5 +1,5 @@
-/* What jobs that have ended teach the decisions to come: times and bounds that follow the machine (adapt.h),
- * and batches that recurring jobs keep (recurring.h). */
+/* What jobs that have ended teach the decisions to come: times and bounds that follow the machine
+ * (adapt.h). */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,14 +7,8 @@
 
 #include "common/mem.h"
 #include "scheduler/core/learn/levels.h"
-#include "scheduler/core/learn/recurring.h"
 #include "scheduler/core/decide_internal.h"
 #include "scheduler/core/sched_internal.h"
-
-int learn_init(struct sched *s, struct err *err)
-{
-	return recurring_new(SCHED_RECURRING, &s->recurring, err);
-}
 
 static void learnt_free(struct learnt *m, size_t n)
 {
@@ -29,7 +23,6 @@ static void learnt_free(struct learnt *m, size_t n)
 void learn_release(struct sched *s)
 {
 	learnt_free(s->learnt, s->n_learnt);
-	recurring_free(s->recurring);
 }
 
 /* Of the errors in log time; NaN: not known. */
@@ -196,18 +189,6 @@ unsigned sched_family_known(const struct sched *s, const struct sched_request *r
 	return family ? levels_of(s->learnt[r->model].levels, learn_who(s, r), family).n : UINT_MAX;
 }
 
-void sched_remember(struct sched *s, uint64_t recurring, double batch, double epochs)
-{
-	if (recurring)
-		recurring_remember(s->recurring, recurring, batch, epochs);
-}
-
-/* A policy that chooses by a different rule does not keep batches. */
-static bool keeps(const struct sched *s, const struct sched_request *r)
-{
-	return r->recurring && s->hysteresis > 0.0 && !s->policy.policy->choose;
-}
-
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene)
 {
 	scene->adapt = sched_adapt(s, r->model);
@@ -227,44 +208,4 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 				spread_level_of(m->model->time.spread, runs.n, runs.mean, runs.variance);
 		}
 	}
-	scene->hysteresis = s->hysteresis;
-	scene->recalls = keeps(s, r) && recurring_recall(s->recurring, r->recurring, &scene->recalled_batch,
-							 &scene->recalled_epochs);
-}
-
-/* Puts a feasible one in the place of the best: those that are better lost by another rule. */
-static void take_instead(struct decision *d, int taken)
-{
-	const unsigned lost = REASON_LOWER_ACCURACY | REASON_SLOWER | REASON_NOT_PICKED | REASON_PRICE;
-	struct candidate *t;
-
-	if (taken == d->chosen)
-		return;
-	t = &d->candidate[taken];
-	d->chosen = taken;
-	t->reasons &= ~lost;
-	for (size_t i = 0; i < d->n_candidates; i++) {
-		struct candidate *c = &d->candidate[i];
-
-		if (!c->feasible || c == t)
-			continue;
-		c->reasons &= ~lost;
-		if (c->accuracy < t->accuracy)
-			c->reasons |= REASON_LOWER_ACCURACY;
-		else if (c->accuracy > t->accuracy || c->time_s < t->time_s)
-			c->reasons |= REASON_NOT_PICKED;
-		else
-			c->reasons |= REASON_SLOWER;
-	}
-}
-
-void learn_keep(const struct sched *s, const struct sched_request *r, struct decision *d)
-{
-	if (d->chosen >= 0 && keeps(s, r))
-		take_instead(d, recurring_keep(s->recurring, r->recurring, d, s->hysteresis));
-}
-
-void learn_start(struct sched *s, const struct live *j)
-{
-	sched_remember(s, j->r.recurring, j->taken.decision, j->taken.epochs);
 }

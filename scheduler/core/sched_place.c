@@ -134,7 +134,6 @@ bool place_better_behind(struct sched *s, int64_t now_ns, const struct sched_req
 	place.seat = (struct seat){ .position = at->position, .after = blocker };
 	if (place_ask(s, now_ns, &better, slo_s, &place, s->trial, NULL))
 		return false;
-	learn_keep(s, r, s->trial);
 	if (s->trial->chosen < 0 ||
 	    !(s->trial->candidate[s->trial->chosen].accuracy > out->candidate[out->chosen].accuracy + noise))
 		return false;

@@ -100,7 +100,6 @@ static void decide_now(struct sched *s, int64_t now_ns, uint32_t place, struct d
 		if (drawn >= 0)
 			choose_instead(out, drawn, REASON_NOT_PICKED);
 	}
-	learn_keep(s, &j->r, out);
 	if (out->chosen < 0 && !j->promised) {
 		int i = j->by_chance ? likeliest(s, out) : harmless(out);
 
@@ -125,7 +124,6 @@ static void start(struct sched *s, int64_t now_ns, uint32_t place, const struct 
 
 	live_dequeue(s, place);
 	live_take(j, &d->candidate[d->chosen]);
-	learn_start(s, j);
 	live_settle(s, now_ns);
 	tenants_settle(s, now_ns);
 	j->started_ns = now_ns;

@@ -19,7 +19,7 @@ struct sim_options {
 	bool usual_policies;      /* the user named none: those that cannot run here are left out */
 	uint64_t replications;
 	const char *history, *schema, *model, *cluster, *daemons;
-	const char *noise, *hysteresis; /* shares: "0.05" or "5%" */
+	const char *noise;        /* a share: "0.05" or "5%" */
 	const char *sweep, *capacity, *of, *by;
 	uint64_t from, to;        /* 0: not given */
 	bool no_adapt, strict, dry_run;

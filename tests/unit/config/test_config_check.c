@@ -69,6 +69,8 @@ TEST(test_retired_keys_are_named)
 {
 	one(TYPE("") ",\"learning\":{\"explore\":\"any\"}", 0,
 	    "note configuration: learning.explore: no longer has an effect");
+	one(TYPE("") ",\"learning\":{\"hysteresis\":0.05}", 0,
+	    "note configuration: learning.hysteresis: no longer has an effect");
 }
 
 TEST(test_programs_must_be_there)
