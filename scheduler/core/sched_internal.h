@@ -117,6 +117,7 @@ struct sched {
 	bool looks_ahead;             /* the policy does, and there is a model */
 	bool adapts;                  /* the policy has bounds, and there is a model */
 	uint32_t max_unstarted_cpus;
+	uint64_t arrived_id;          /* the last job that the price has seen */
 	struct price *price;          /* of capacity, as the last arrivals tell it */
 	struct sched *beside;         /* whose learning, price and scratch these are; NULL: its own */
 	size_t n_beside;              /* schedulers that use ours */
