@@ -81,7 +81,7 @@ struct daemon {
 	struct textfile *textfile;      /* NULL: none */
 	struct http *http;              /* NULL: none */
 	uint64_t next_id;
-	int64_t clock_offset_ns;        /* daemon_now_ns() less the time since the boot: clock.c */
+	int64_t clock_offset_ns;        /* daemon_now_ns() less the time since the boot: daemon_clock.c */
 	int64_t started_ns;
 
 	struct watcher *watcher;        /* ops/op_watch.c */
