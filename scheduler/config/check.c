@@ -404,7 +404,7 @@ static void check_bounds(struct check *k, const char *key, const struct policy_c
 	struct err why = { 0 };
 	double q;
 
-	if (policy->policy->predictor && policy->policy->bounds && !(policy->without & POLICY_BOUNDS) &&
+	if (policy->policy->predictor && policy->policy->bounds && !(policy->without & LAYER_BOUNDS) &&
 	    conformal_quantile(&m->time.conformal, k->config->confidence, &q, &why))
 		find(k, false, key, "%s; nothing can be promised until jobs have taught more", why.text);
 }

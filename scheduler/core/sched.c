@@ -71,6 +71,10 @@ void sched_set(struct sched *s, const struct sched_params *p)
 	s->window_s = p->window_s > 0.0 ? p->window_s : SCHED_DEFAULT_WINDOW_S;
 	s->looks_ahead = s->rule.looks_ahead && first;
 	s->adapts = p->adapt && first && s->rule.bounds;
+	if (p->policy.without & LAYER_OTHER_WORK)
+		s->other_load = 0.0;
+	if (p->policy.without & LAYER_START_LAG)
+		s->lag_s = 0.0;
 }
 
 /* What belongs to its jobs alone. */
@@ -300,7 +304,7 @@ static int arrive(struct sched *s, int64_t now_ns, const struct sched_request *r
 	int rc = sched_check_request(s, r, err);
 
 	plain.slo_s -= s->lag_s;
-	if (s->policy.without & POLICY_CHANCE)
+	if (s->policy.no_chance)
 		plain.chance = 0.0;
 	if (!rc && !model_of(s, r) && !s->policy.policy->choose) {
 		plain.slo_s = NAN; /* nothing can be said about its time */
@@ -362,7 +366,7 @@ int sched_submit(struct sched *s, int64_t now_ns, const struct sched_request *r,
 	if (rc || *out_verdict == SCHED_REJECTED)
 		return rc;
 	place = live_add(s, r, s->last_ns);
-	live_take(&s->live[place], &out->candidate[out->chosen]);
+	live_take(s, &s->live[place], &out->candidate[out->chosen]);
 	if (*out_verdict == SCHED_PROMISED) {
 		s->live[place].promised = true;
 		s->n_promised++;
@@ -436,6 +440,8 @@ int sched_set_other_load(struct sched *s, int64_t now_ns, double processes, stru
 	if (!(processes >= 0.0 && processes <= FLUID_MAX_OTHER_LOAD))
 		return err_fail(err, ERR_ARG, "%g processes of others: need 0 to %g", processes,
 				FLUID_MAX_OTHER_LOAD);
+	if (s->policy.without & LAYER_OTHER_WORK)
+		processes = 0.0;
 	if (processes == s->other_load)
 		return 0;
 	if (s->last_ns != INT64_MIN || s->running.n) /* else there was no job to slow down */

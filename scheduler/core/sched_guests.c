@@ -136,7 +136,7 @@ int sched_set_lag(struct sched *s, double lag_s, struct err *err)
 {
 	if (!(lag_s >= 0.0 && lag_s <= 1e9))
 		return err_fail(err, ERR_ARG, "a lag of %g s: need 0 to 1e9", lag_s);
-	s->lag_s = lag_s;
+	s->lag_s = s->policy.without & LAYER_START_LAG ? 0.0 : lag_s;
 	return 0;
 }
 

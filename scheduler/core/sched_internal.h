@@ -103,6 +103,7 @@ struct learnt {
 	const struct model *model;    /* NULL: none */
 	struct adapt *adapt, *told;
 	struct levels *levels;        /* of families that it has never seen */
+	unsigned without;             /* of LAYERS_LEARNT: what it was learnt without */
 };
 
 struct sched {
@@ -223,7 +224,7 @@ double live_spread(const struct live *j); /* of the logarithm of its time, as it
 void live_end(struct sched *s, uint32_t place);      /* leaves them */
 
 /* Takes over what was decided: work, shares, ratio. */
-void live_take(struct live *j, const struct candidate *c);
+void live_take(const struct sched *s, struct live *j, const struct candidate *c);
 /* The work of a job that none was decided for, by the model; it stays unknown without one. */
 void live_measure(struct sched *s, struct live *j);
 /* What the model says of its batch with these epochs (NULL: as its values say), alone on the machine; in

@@ -36,12 +36,14 @@ static double spread_of_model(const struct model *m)
 /* One that has learnt nothing yet. */
 static int learnt_init(struct learnt *m, struct err *err)
 {
-	const struct adapt_params defaults = { 0 };
+	const struct adapt_params p = { .no_bias = m->without & LAYER_BIAS,
+					.no_quantile = m->without & LAYER_QUANTILE,
+					.step = m->without & LAYER_KEPT ? -1.0 : 0.0 };
 	double spread = spread_of_model(m->model);
-	int rc = adapt_new(&defaults, &m->adapt, err);
+	int rc = adapt_new(&p, &m->adapt, err);
 
 	if (!rc)
-		rc = adapt_new(&defaults, &m->told, err);
+		rc = adapt_new(&p, &m->told, err);
 	if (!rc)
 		rc = levels_new(&m->levels, err);
 	if (!rc) {
@@ -51,11 +53,12 @@ static int learnt_init(struct learnt *m, struct err *err)
 	return rc;
 }
 
-/* That of the same model; NULL: there is none. */
-static struct learnt *learnt_of(struct sched *s, const struct model *m)
+/* That of the same model, with the same layers; NULL: there is none. */
+static struct learnt *learnt_of(struct sched *s, const struct learnt *m)
 {
-	for (size_t i = 0; i < s->n_learnt && m; i++) {
-		if (s->learnt[i].model == m && s->learnt[i].adapt)
+	for (size_t i = 0; i < s->n_learnt && m->model; i++) {
+		if (s->learnt[i].model == m->model && s->learnt[i].adapt &&
+		    s->learnt[i].without == m->without)
 			return &s->learnt[i];
 	}
 	return NULL;
@@ -69,7 +72,8 @@ int learn_use(struct sched *s, const struct sched_params *p, struct err *err)
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		fresh[i].model = i ? p->own_model[i - 1] : p->model;
-		if (!learnt_of(s, fresh[i].model))
+		fresh[i].without = p->policy.without & LAYERS_LEARNT;
+		if (!learnt_of(s, &fresh[i]))
 			rc = learnt_init(&fresh[i], err);
 	}
 	if (rc) {
@@ -77,7 +81,7 @@ int learn_use(struct sched *s, const struct sched_params *p, struct err *err)
 		return rc;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct learnt *same = fresh[i].adapt ? NULL : learnt_of(s, fresh[i].model);
+		struct learnt *same = fresh[i].adapt ? NULL : learnt_of(s, &fresh[i]);
 
 		if (same) {
 			fresh[i] = *same;
@@ -145,7 +149,7 @@ const struct adapt *sched_adapt(const struct sched *s, uint32_t model)
 
 const struct adapt *sched_adapt_told(const struct sched *s, uint32_t model)
 {
-	return s->adapts && model < s->n_learnt && s->learnt[model].model ? s->learnt[model].told : NULL;
+	return sched_adapt(s, model) && !(s->policy.without & LAYER_TOLD) ? s->learnt[model].told : NULL;
 }
 
 /* Of a job with these values; 0: the model cannot tell. */
@@ -184,7 +188,8 @@ struct adapt_who learn_who(const struct sched *s, const struct sched_request *r)
 
 unsigned sched_family_known(const struct sched *s, const struct sched_request *r)
 {
-	uint64_t family = s->adapts ? sched_family(s, r->model, r->values, r->cpus) : 0;
+	bool learns = s->adapts && !(s->policy.without & LAYER_NEW_FAMILY);
+	uint64_t family = learns ? sched_family(s, r->model, r->values, r->cpus) : 0;
 
 	return family ? levels_of(s->learnt[r->model].levels, learn_who(s, r), family).n : UINT_MAX;
 }
@@ -201,7 +206,7 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 		uint64_t family = sched_family(s, r->model, r->values, r->cpus);
 
 		scene->new_family = family;
-		if (family) {
+		if (family && !(s->policy.without & LAYER_NEW_FAMILY)) {
 			struct levels_runs runs = levels_of(m->levels, scene->who, family);
 
 			scene->level =

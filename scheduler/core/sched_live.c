@@ -260,13 +260,13 @@ uint64_t live_free_slots(const struct sched *s)
 
 /* ---- what was decided ---- */
 
-void live_take(struct live *j, const struct candidate *c)
+void live_take(const struct sched *s, struct live *j, const struct candidate *c)
 {
 	j->taken = *c;
 	j->ratio = c->time_s > 0.0 && c->guard_s > 0.0 ? c->guard_s / c->time_s : NAN;
 	j->told = c->time_s > 0.0 && c->upper_s > 0.0 ? c->upper_s / c->time_s : NAN;
 	j->prior_s = j->total_s = c->work_s;
-	j->spread = decide_spread_later(live_spread(j));
+	j->spread = decide_spread_later(live_spread(j), s->policy.without);
 }
 
 const double *live_batches(const struct sched *s, const struct sched_request *r, size_t *out_n)
@@ -316,7 +316,7 @@ void live_measure(struct sched *s, struct live *j)
 	const struct candidate *c = measured(s, j);
 
 	if (c)
-		live_take(j, c);
+		live_take(s, j, c);
 }
 
 void live_measure_start(struct sched *s, struct live *j)

@@ -108,7 +108,8 @@ bool place_better_behind(struct sched *s, int64_t now_ns, const struct sched_req
 	struct sched_request better = *r;
 	uint32_t blocker;
 
-	if (!s->looks_ahead || s->policy.policy->choose || isnan(slo_s) || out->chosen < 0 || !model_of(s, r))
+	if (!s->looks_ahead || s->policy.policy->choose || isnan(slo_s) || out->chosen < 0 ||
+	    !model_of(s, r) || s->policy.without & LAYER_BEHIND)
 		return false;
 	better.batch = batch;
 	better.n_batches = 0;
@@ -190,7 +191,7 @@ static int try_seats(struct sched *s, int64_t now_ns, const struct sched_request
 		d->smallest_slo_s = smallest_s;
 		offer = k ? offer : d->offer;
 		d->offer = offer;
-		if (d->chosen >= 0 || !s->looks_ahead || k == MOST_HOLDS)
+		if (d->chosen >= 0 || !s->looks_ahead || k == MOST_HOLDS || s->policy.without & LAYER_BEHIND)
 			return 0;
 		harmed = whom_to_wait_for(d, slo_s);
 		if (k == MOST_HOLDS - 1 || !harmed || !seat_behind(s, harmed, r->priority, turn_ns, seat)) {

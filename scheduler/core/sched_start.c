@@ -123,7 +123,7 @@ static void start(struct sched *s, int64_t now_ns, uint32_t place, const struct 
 	struct live *j = &s->live[place];
 
 	live_dequeue(s, place);
-	live_take(j, &d->candidate[d->chosen]);
+	live_take(s, j, &d->candidate[d->chosen]);
 	live_settle(s, now_ns);
 	tenants_settle(s, now_ns);
 	j->started_ns = now_ns;
@@ -214,7 +214,7 @@ static bool waits_for_better(struct sched *s, int64_t now_ns, uint32_t place, co
 	live_dequeue(s, place);
 	better = place_better_behind(s, now_ns, &j->r, left_s, d, &seat);
 	if (better) {
-		live_take(j, &s->trial->candidate[s->trial->chosen]);
+		live_take(s, j, &s->trial->candidate[s->trial->chosen]);
 		j->held_by = s->live[seat.after].r.id;
 		j->held_round = s->round;
 	}

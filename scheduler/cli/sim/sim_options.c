@@ -1,9 +1,11 @@
 /* The options of replay and compare, and the command line as the record keeps it. */
 #include "scheduler/cli/sim/sim_options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define DEFAULT_SEED 1
+#define HELP_COLUMNS 70 /* of the text beside an option */
 
 /* ---- the options ---- */
 
@@ -12,6 +14,25 @@ void sim_options_init(struct sim_options *o)
 	*o = (struct sim_options){
 		.params = { .seed = DEFAULT_SEED, .level = 0.95, .settings = { .confidence = 0.9 } }
 	};
+}
+
+const char *sim_policy_help(const char *first, char *out)
+{
+	size_t used = (size_t)snprintf(out, SIM_POLICY_HELP,
+				       "%s;\npostrider:without=NAME+NAME leaves layers out:\n", first),
+	       line = used;
+
+	for (const struct layer_entry *l = layer_all; l->name && used < SIM_POLICY_HELP; l++) {
+		bool full = used - line + strlen(l->name) > HELP_COLUMNS;
+
+		used += (size_t)snprintf(out + used, SIM_POLICY_HELP - used, "%s%s",
+					 l == layer_all ? ""
+					 : full         ? ",\n"
+							: ", ",
+					 l->name);
+		line = full ? used - strlen(l->name) : line;
+	}
+	return out;
 }
 
 size_t sim_options_list(struct sim_options *o, struct cli_option *out)

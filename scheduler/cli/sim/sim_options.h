@@ -30,6 +30,11 @@ void sim_options_init(struct sim_options *o);
  * list. */
 size_t sim_options_list(struct sim_options *o, struct cli_option *out);
 
+#define SIM_POLICY_HELP 640
+/* The help of --policy or --policies: `first`, and which layers of a policy can be left out. Returns out,
+ * which has room for SIM_POLICY_HELP. */
+const char *sim_policy_help(const char *first, char *out);
+
 /* The command line without the options that change no result (-o, --threads, -q, -v, --json, --no-color). To
  * be called before cli_parse(), which moves arguments. */
 void sim_command(int argc, char **argv, struct strbuf *out);

@@ -47,7 +47,7 @@ TEST(test_settings_of_a_policy_stay_with_it)
 			 0);
 	assert_int_equal(n, 5);
 	assert_string_equal(p[0].name, "postrider:model=forest,bounds=no,price=no");
-	assert_int_equal(p[0].choice.without, POLICY_BOUNDS | POLICY_PRICE);
+	assert_int_equal(p[0].choice.without, LAYER_BOUNDS | LAYER_PRICE);
 	assert_string_equal(p[0].choice.model, "forest");
 	assert_string_equal(p[1].name, "courier");
 	assert_true(p[2].choice.chance == 0.25 && p[3].choice.batch == 64.0 && p[4].oracle);
