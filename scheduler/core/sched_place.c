@@ -2,6 +2,7 @@
  * end of another, what could be promised instead; and the places of jobs without a promise that are due. */
 #include <math.h>
 
+#include "scheduler/core/decide_internal.h"
 #include "scheduler/core/sched_internal.h"
 
 #define MOST_OFFERS 4 /* objectives tried to find one that would be taken */
@@ -262,13 +263,13 @@ static void take_better(const struct sched *s, struct decision *d)
 				d->chosen = (int)i;
 		}
 	}
+	d->costs |= t->costs;
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
 
 		c->reasons &= ~lost;
 		if (c->feasible && (int)i != d->chosen)
-			c->reasons |= c->accuracy < d->candidate[d->chosen].accuracy ? REASON_LOWER_ACCURACY
-										     : REASON_SLOWER;
+			c->reasons |= decide_lost(d, c);
 	}
 }
 
