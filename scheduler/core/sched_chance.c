@@ -22,6 +22,7 @@ static bool may_hope(struct sched *s, const struct live *j, double left_s)
 				      .memory_mb = NAN,
 				      .memory_mb_per_record = NAN,
 				      .memory_limit_mb = INFINITY,
+				      .device = j->r.device,
 				      .most_devices = UINT32_MAX };
 	struct decide_params p = { .model = model_of(s, &j->r),
 				   .job = j->r.values,
