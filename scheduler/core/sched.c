@@ -406,6 +406,7 @@ int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, st
 		return err_fail(err, ERR_ARG, "%g of the work done: need 0 to 1", done);
 	now_ns = live_clock(s, now_ns);
 	live_settle(s, now_ns);
+	live_begun(j);
 	if (!progress_report(&j->progress, done, j->done_s)) /* what is done stays done */
 		return 0;
 	live_changed(s);

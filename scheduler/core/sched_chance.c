@@ -97,8 +97,8 @@ int64_t sched_overtime_ns(const struct sched *s, uint64_t *out_id)
 	for (uint32_t k = s->n_by_chance ? s->running.first : NO_JOB; k != NO_JOB; k = s->live[k].next) {
 		const struct live *j = &s->live[k];
 
-		if (j->by_chance && j->deadline_ns < first_ns) {
-			first_ns = j->deadline_ns;
+		if (j->by_chance && live_objective_ns(j) < first_ns) {
+			first_ns = live_objective_ns(j);
 			*out_id = j->r.id;
 		}
 	}
@@ -114,7 +114,7 @@ bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id)
 
 	if (!j || !j->running || !j->by_chance)
 		return false;
-	if (j->deadline_ns <= now_ns) /* whatever it reports */
+	if (live_objective_ns(j) <= now_ns) /* whatever it reports */
 		return true;
 	if (!j->progress.last.n || !model_of(s, &j->r) || sched_estimate(s, now_ns, id, &e, NULL))
 		return false;

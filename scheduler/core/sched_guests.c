@@ -127,6 +127,8 @@ int sched_set_idle(struct sched *s, int64_t now_ns, uint64_t id, bool idle, stru
 	now_ns = live_clock(s, now_ns);
 	live_settle(s, now_ns);
 	j->idle = idle;
+	if (!idle)
+		live_begun(j);
 	j->done_s = 0.0; /* what was counted until somebody said that it waits was not done */
 	live_changed(s);
 	return 0;

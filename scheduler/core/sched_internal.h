@@ -27,7 +27,9 @@
 struct live {                         /* a job that waits or runs */
 	struct sched_request r;
 	const struct job_values *next_values; uint32_t next_model; /* of a change that is being checked */
-	int64_t submitted_ns, started_ns, deadline_ns; /* SCHED_NEVER: no objective */
+	int64_t submitted_ns, started_ns;
+	int64_t deadline_ns;          /* of its work: the end of its objective, before by what a start takes
+	                                 until it has begun; SCHED_NEVER: no objective */
 	bool promised, running;
 	bool unstarted;               /* runs, as far as slots go: its owner has not started it yet */
 	bool idle;                    /* the same: who runs it has not begun yet, and no work is done */
@@ -204,6 +206,9 @@ int live_find_running(struct sched *s, uint64_t id, struct live **out, struct er
 uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submitted_ns); /* there is room */
 void live_forget(struct sched *s, uint32_t place); /* neither queued nor running any more */
 int64_t live_deadline_ns(int64_t submitted_ns, double slo_s); /* SCHED_NEVER: none */
+int64_t live_objective_ns(const struct live *j); /* when its objective ends, whatever its start takes */
+/* Its command runs: what its start takes is behind it, and all of its objective is left for the work. */
+void live_begun(struct live *j);
 
 void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place); /* behind `before`;
                                                                                           NO_JOB: first */

@@ -48,6 +48,16 @@ int64_t live_deadline_ns(int64_t submitted_ns, double slo_s)
 	return __builtin_add_overflow(submitted_ns, (int64_t)ns, &deadline_ns) ? SCHED_NEVER : deadline_ns;
 }
 
+int64_t live_objective_ns(const struct live *j)
+{
+	return live_deadline_ns(j->submitted_ns, j->r.slo_s);
+}
+
+void live_begun(struct live *j)
+{
+	j->deadline_ns = live_objective_ns(j);
+}
+
 uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submitted_ns)
 {
 	uint32_t place = s->spare[--s->n_spare];
