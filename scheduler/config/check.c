@@ -88,7 +88,10 @@ static void check_state_dir(struct check *k)
 	const char *path = k->config->state_dir;
 	struct stat st;
 
-	if (stat(path, &st)) {
+	if (strlen(path) > CONFIG_MAX_STATE_DIR) {
+		find(k, true, "state_dir", "a path of %zu bytes, at most %d are possible", strlen(path),
+		     CONFIG_MAX_STATE_DIR);
+	} else if (stat(path, &st)) {
 		if (errno == ENOENT)
 			check_can_be_made(k, "state_dir", path);
 		else

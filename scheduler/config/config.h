@@ -20,6 +20,7 @@
 #include "scheduler/store/keep.h"
 
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
+#define CONFIG_MAX_STATE_DIR 3840 /* bytes: the files of a job below it have paths that the kernel takes */
 #define CONFIG_MAX_TYPES 256
 #define CONFIG_MAX_ADMINS 64
 #define CONFIG_MAX_TENANTS 1024

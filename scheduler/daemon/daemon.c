@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/places.h"
+#include "common/text/text.h"
 #include "scheduler/daemon/exec/engine.h"
 #include "scheduler/daemon/http/http.h"
 #include "scheduler/daemon/net/systemd.h"
@@ -366,8 +367,11 @@ static void make_parents(const char *dir)
 static int check_state_dir(const char *dir, bool force, struct err *err)
 {
 	struct stat st;
-	char jobs[4096];
+	char jobs[CONFIG_MAX_STATE_DIR + sizeof "/jobs"];
 
+	if (strlen(dir) > CONFIG_MAX_STATE_DIR)
+		return err_fail(err, ERR_ARG, "%s: a state folder of %zu bytes, at most %d are possible",
+				text_tail(dir, 80), strlen(dir), CONFIG_MAX_STATE_DIR);
 	make_parents(dir);
 	/* Jobs of other users, which only root can start, reach their folders below it and see no more. */
 	if (mkdir(dir, 0750) == 0)
@@ -384,8 +388,7 @@ static int check_state_dir(const char *dir, bool force, struct err *err)
 		return err_fail(err, ERR_PERM,
 				"%s: belongs to uid %u, not to the daemon's; use --force if that is meant",
 				dir, (unsigned)st.st_uid);
-	if ((size_t)snprintf(jobs, sizeof jobs, "%s/jobs", dir) >= sizeof jobs)
-		return err_fail(err, ERR_ARG, "%s: the path is too long", dir);
+	snprintf(jobs, sizeof jobs, "%s/jobs", dir);
 	if (mkdir(jobs, 0711) == 0)
 		chmod(jobs, 0711);
 	else if (errno != EEXIST)

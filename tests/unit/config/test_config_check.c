@@ -135,6 +135,12 @@ TEST(test_the_state_folder_must_be_usable)
 		tells(c, 1, "belongs to uid 12345");
 	}
 	free(c->state_dir);
+	c->state_dir = malloc(CONFIG_MAX_STATE_DIR + 2);
+	memset(c->state_dir, 'd', CONFIG_MAX_STATE_DIR + 1);
+	c->state_dir[0] = '/';
+	c->state_dir[CONFIG_MAX_STATE_DIR + 1] = '\0';
+	tells(c, 1, "state_dir: a path of 3841 bytes, at most 3840 are possible");
+	free(c->state_dir);
 	c->state_dir = strdup("/etc/passwd/state");
 	tells(c, 1, "state_dir: /etc/passwd/state: ");
 	free(c->state_dir);
