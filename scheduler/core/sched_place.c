@@ -192,7 +192,7 @@ static int try_seats(struct sched *s, int64_t now_ns, const struct sched_request
 		d->smallest_slo_s = smallest_s;
 		offer = k ? offer : d->offer;
 		d->offer = offer;
-		if (d->chosen >= 0 || !s->looks_ahead || k == MOST_HOLDS || s->policy.without & LAYER_BEHIND)
+		if (d->chosen >= 0 || !s->looks_ahead || k == MOST_HOLDS || s->policy.without & LAYER_SEATS)
 			return 0;
 		harmed = whom_to_wait_for(d, slo_s);
 		if (k == MOST_HOLDS - 1 || !harmed || !seat_behind(s, harmed, r->priority, turn_ns, seat)) {

@@ -78,7 +78,7 @@ TEST(test_a_layer_that_is_not_there_is_refused_with_the_names)
 		{ "postrider:without=", { "no layer ''", "told" } },
 		{ "postrider:without=bias+tol\n", { "no layer 'tol\\x0a'", "told" } },
 		{ "greedy:without=price",
-		  { "greedy has no layer 'price'", "it has bounds, look-ahead, behind" } },
+		  { "greedy has no layer 'price'", "it has bounds, look-ahead, seats" } },
 		{ "courier:without=bias", { "courier has no setting 'without'", "it has chance, model" } },
 	};
 
@@ -138,31 +138,39 @@ TEST(test_without_a_price_a_job_costs_nothing)
 
 /* The neighbour takes 2 s and may take 4 s by its bound. It would miss that beside 10 s of work, and not
  * beside 1 s. */
-TEST(test_without_behind_a_job_takes_what_it_can_have_at_once)
+static enum sched_verdict beside_neighbour(struct bed *b, int without, const char *name, size_t n_batches)
 {
 	static const double slow_or_fast[] = { 640, 6400 }, two_s = 3200;
+	struct sched_request r;
 
+	make_with(b, without, name);
+	assert_int_equal(submit_batch(b, 0, 17, &two_s, 4.0), SCHED_PROMISED);
+	assert_int_equal(next(b, 0), 17);
+	r = job(b, 18, 20.0);
+	r.batch = slow_or_fast;
+	r.n_batches = n_batches;
+	return submit(b, 0, &r);
+}
+
+TEST(test_without_behind_a_job_takes_what_it_can_have_at_once)
+{
 	for (int without = 0; without < 2; without++) {
 		struct bed b;
-		struct sched_request r;
 
-		make_with(&b, without, "behind");
-		assert_int_equal(submit_batch(&b, 0, 17, &two_s, 4.0), SCHED_PROMISED);
-		assert_int_equal(next(&b, 0), 17);
-		r = job(&b, 18, 20.0);
-		r.batch = slow_or_fast;
-		r.n_batches = 2;
-		assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
-		near(b.d.candidate[b.d.chosen].decision, slow_or_fast[without]);
-		r.id = 19; /* it has no other batch: it waits for the neighbour, or is refused */
-		r.n_batches = 1;
-		r.slo_s = 60.0;
+		assert_int_equal(beside_neighbour(&b, without, "behind", 2), SCHED_PROMISED);
+		near(b.d.candidate[b.d.chosen].decision, without ? 6400 : 640);
 		drop(&b);
-		make_with(&b, without, "behind");
-		assert_int_equal(submit_batch(&b, 0, 17, &two_s, 4.0), SCHED_PROMISED);
-		assert_int_equal(next(&b, 0), 17);
-		r.values = &b.values;
-		assert_int_equal(submit(&b, 0, &r), without ? SCHED_REJECTED : SCHED_PROMISED);
+	}
+}
+
+/* The slow batch is all that it may have: it waits for the neighbour, or is refused. */
+TEST(test_without_seats_a_job_has_the_place_of_its_deadline_alone)
+{
+	for (int without = 0; without < 2; without++) {
+		struct bed b;
+
+		assert_int_equal(beside_neighbour(&b, without, "seats", 1),
+				 without ? SCHED_REJECTED : SCHED_PROMISED);
 		drop(&b);
 	}
 }
