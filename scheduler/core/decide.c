@@ -107,7 +107,7 @@ double decide_work_s(const struct decide_scene *s, const struct candidate *c, do
 
 /* ---- predictions ---- */
 
-int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err)
+static int rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err)
 {
 	const struct model *m = p->model;
 	const struct schema *s = m->schema;
@@ -645,7 +645,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	out->beyond_value = out->beyond_least = out->beyond_most = NAN;
 	status = check(p, n_batches, err);
 	if (!status && m)
-		status = decide_rows_init(&rows, p, err);
+		status = rows_init(&rows, p, err);
 	if (status)
 		return status;
 	out->n_candidates = n_batches * n_epochs;

@@ -289,10 +289,9 @@ void sched_observe(struct sched *s, const struct sched_observation *o);
 /* False: a time so far from what the model says that it is not to be learnt from. Without a model: any time
  * above 0 is plausible. */
 bool sched_plausible(const struct sched *s, const struct sched_observation *o);
-/* What was learnt about run times: under the load foreseen (promises rest on it), and as they came (the
- * bounds that users see). NULL: adapt is off, or the policy has no bounds. */
+/* What was learnt about run times under the load foreseen: promises rest on it. NULL: adapt is off, or the
+ * policy has no bounds. */
 const struct adapt *sched_adapt(const struct sched *s, uint32_t model);
-const struct adapt *sched_adapt_told(const struct sched *s, uint32_t model);
 /* The family of jobs with these values, if the model's table has none of it (predictors/models/spread.h); 0:
  * it has, or the model cannot tell. Such jobs teach their family's level (levels.h) and nothing else. model:
  * as in a request. */

@@ -210,9 +210,6 @@ int64_t live_objective_ns(const struct live *j); /* when its objective ends, wha
 /* Its command runs: what its start takes is behind it, and all of its objective is left for the work. */
 void live_begun(struct live *j);
 
-void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place); /* behind `before`;
-                                                                                          NO_JOB: first */
-void live_unlink(struct sched *s, struct live_list *l, uint32_t place);
 /* Into a list of waiting jobs and its order, behind so many. */
 void live_enlist(struct sched *s, struct live_list *l, size_t position, uint32_t place);
 void live_wait(struct sched *s, uint32_t place); /* joins the waiting ones of its tenant */
@@ -244,7 +241,6 @@ void live_settle(struct sched *s, int64_t now_ns);   /* counts work done up to n
 void live_set_speeds(struct sched *s);               /* after a change of who runs */
 double live_left_s(const struct sched *s, const struct live *j, int64_t now_ns);
 uint64_t live_free_slots(const struct sched *s);
-double live_memory_mb(const struct sched_request *r, double batch); /* 0: not known */
 double live_memory_used_mb(const struct sched *s);
 /* Of the batch it was admitted with; or of its smallest, where a change of the machine has left no room for
  * that. */
@@ -347,8 +343,6 @@ void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
 /* ---- sched_start.c ---- */
 /* An advised job whose owner has left as many earlier ones unstarted as one user may. */
 bool start_owner_is_slow(const struct sched *s, const struct live *j);
-/* Starts it now, even if that breaks promises of others. */
-void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out);
 
 /* ---- sched_price.c ---- */
 /* The price of a process-second now; 0: the policy has none, or the machine is idle. */

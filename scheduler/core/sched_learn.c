@@ -147,11 +147,6 @@ const struct adapt *sched_adapt(const struct sched *s, uint32_t model)
 	return s->adapts && model < s->n_learnt && s->learnt[model].model ? s->learnt[model].adapt : NULL;
 }
 
-const struct adapt *sched_adapt_told(const struct sched *s, uint32_t model)
-{
-	return sched_adapt(s, model) && !(s->policy.without & LAYER_TOLD) ? s->learnt[model].told : NULL;
-}
-
 /* Of a job with these values; 0: the model cannot tell. */
 static uint64_t family_by(uint64_t (*family)(const struct spread *s, const double *x), const struct sched *s,
 			  uint32_t model, const struct job_values *v, uint32_t cpus)
@@ -197,7 +192,7 @@ unsigned sched_family_known(const struct sched *s, const struct sched_request *r
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene)
 {
 	scene->adapt = sched_adapt(s, r->model);
-	scene->told = sched_adapt_told(s, r->model);
+	scene->told = scene->adapt && !(s->policy.without & LAYER_TOLD) ? s->learnt[r->model].told : NULL;
 	scene->who = learn_who(s, r);
 	scene->level = (struct spread_level){ 0.0, 1.0 };
 	scene->new_family = false;

@@ -85,7 +85,8 @@ void live_forget(struct sched *s, uint32_t place)
 	s->spare[s->n_spare++] = place;
 }
 
-void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place)
+/* Behind `before`; NO_JOB: first. */
+static void link_job(struct sched *s, struct live_list *l, uint32_t before, uint32_t place)
 {
 	uint32_t after = before == NO_JOB ? l->first : s->live[before].next;
 
@@ -96,7 +97,7 @@ void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t p
 	l->n++;
 }
 
-void live_unlink(struct sched *s, struct live_list *l, uint32_t place)
+static void unlink_job(struct sched *s, struct live_list *l, uint32_t place)
 {
 	struct live *j = &s->live[place];
 
@@ -153,7 +154,7 @@ void live_enlist(struct sched *s, struct live_list *l, size_t position, uint32_t
 {
 	const struct order_item item = item_of(&s->live[place]);
 
-	live_link(s, l, position ? job_order_at(&s->queues, l->root, position - 1) : NO_JOB, place);
+	link_job(s, l, position ? job_order_at(&s->queues, l->root, position - 1) : NO_JOB, place);
 	job_order_insert(&s->queues, &l->root, position, place, &item);
 }
 
@@ -209,7 +210,7 @@ void live_dequeue(struct sched *s, uint32_t place)
 	struct tenant *t = tenant_of(s, &j->r);
 	struct live_list *l = j->planned ? &s->plan : &t->waiting;
 
-	live_unlink(s, l, place);
+	unlink_job(s, l, place);
 	job_order_remove(&s->queues, &l->root, place);
 	tenants_note_waiting(s, t);
 	s->n_due -= j->due;
@@ -234,7 +235,7 @@ void live_run(struct sched *s, uint32_t place)
 
 	while (before != NO_JOB && s->live[before].started_ns > j->started_ns)
 		before = s->live[before].prev;
-	live_link(s, &s->running, before, place);
+	link_job(s, &s->running, before, place);
 	j->running = true;
 	progress_begin(&j->progress, j->prior_s, j->taken.start_share, live_spread(j));
 	j->said_late = false;
@@ -251,7 +252,7 @@ void live_end(struct sched *s, uint32_t place)
 	struct live *j = &s->live[place];
 	struct tenant *t = tenant_of(s, &j->r);
 
-	live_unlink(s, &s->running, place);
+	unlink_job(s, &s->running, place);
 	j->running = false;
 	s->slots_used -= j->r.cpus;
 	t->cpus -= j->r.cpus;
@@ -443,7 +444,8 @@ uint32_t live_devices_free(const struct sched *s)
 	return s->devices_used < s->machine.devices ? (uint32_t)(s->machine.devices - s->devices_used) : 0;
 }
 
-double live_memory_mb(const struct sched_request *r, double batch)
+/* 0: not known. */
+static double memory_mb(const struct sched_request *r, double batch)
 {
 	return (isnan(r->memory_mb) ? 0.0 : r->memory_mb) +
 	       (isnan(r->memory_mb_per_record) || isnan(batch) ? 0.0 : r->memory_mb_per_record * batch);
@@ -453,9 +455,9 @@ double live_memory_wanted_mb(const struct sched *s, const struct live *j)
 {
 	size_t n;
 	const double *batch = live_batches(s, &j->r, &n);
-	double mb = live_memory_mb(&j->r, j->taken.decision);
+	double mb = memory_mb(&j->r, j->taken.decision);
 
-	return mb <= s->machine.memory_mb || !n ? mb : live_memory_mb(&j->r, batch[0]);
+	return mb <= s->machine.memory_mb || !n ? mb : memory_mb(&j->r, batch[0]);
 }
 
 /* Added up again each time: a running sum would drift by rounding as jobs come and go. */
@@ -464,6 +466,6 @@ double live_memory_used_mb(const struct sched *s)
 	double sum = 0.0;
 
 	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next)
-		sum += live_memory_mb(&s->live[i].r, s->live[i].taken.decision);
+		sum += memory_mb(&s->live[i].r, s->live[i].taken.decision);
 	return sum;
 }

@@ -132,7 +132,8 @@ static void start(struct sched *s, int64_t now_ns, uint32_t place, const struct 
 	live_set_speeds(s);
 }
 
-void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
+/* Starts it now, even if that breaks promises of others. */
+static void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
 {
 	decide_now(s, now_ns, place, out);
 	if (out->chosen < 0)

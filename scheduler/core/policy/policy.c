@@ -141,7 +141,8 @@ static int bad_setting(const struct policy *p, const char *text, const char *why
 			text_printable(text, shown, sizeof shown), why);
 }
 
-unsigned policy_layers(const struct policy *p)
+/* Those that can be left out of it; 0: none. */
+static unsigned layers_of(const struct policy *p)
 {
 	if (!p->bounds || !p->looks_ahead)
 		return 0;
@@ -183,8 +184,8 @@ static int parse_setting(const char *key, const char *value, struct policy_choic
 		if (parse_layer(value, LAYER_PRICE, io) &&
 		    (!text_number(value, &io->price) || !(io->price > 0.0 && io->price < INFINITY)))
 			return bad_setting(p, value, "is neither yes, no, nor a price above 0", err);
-	} else if (!strcmp(key, "without") && policy_layers(p)) {
-		return layers_parse(value, p->name, policy_layers(p), &io->without, err);
+	} else if (!strcmp(key, "without") && layers_of(p)) {
+		return layers_parse(value, p->name, layers_of(p), &io->without, err);
 	} else if (!strcmp(key, "model") && p->predictor) {
 		ops = predictor_find(value);
 		if (!ops)
@@ -194,7 +195,7 @@ static int parse_setting(const char *key, const char *value, struct policy_choic
 		return err_fail(err, ERR_ARG, "policy %s has no setting '%s'; it has %s%s%s%s%s", p->name,
 				text_printable(key, shown, sizeof shown), p->admits_all ? "none" : "chance",
 				p->predictor ? ", model" : "", p->bounds ? ", bounds, look_ahead" : "",
-				policy_layers(p) ? ", without" : "", p->priced ? ", price" : "");
+				layers_of(p) ? ", without" : "", p->priced ? ", price" : "");
 	}
 	return 0;
 }
@@ -277,7 +278,7 @@ static bool knows_load(const struct model *m)
 	return false;
 }
 
-bool policy_wants(const struct policy *p, const char *predictor)
+static bool wants(const struct policy *p, const char *predictor)
 {
 	return !p->predictor || !strcmp(predictor, p->predictor) ||
 	       (p->or_predictor && !strcmp(predictor, p->or_predictor));
@@ -285,7 +286,7 @@ bool policy_wants(const struct policy *p, const char *predictor)
 
 bool policy_wants_with(const struct policy *p, const struct predictor *predictor)
 {
-	return policy_wants(p, predictor->ops->name) &&
+	return wants(p, predictor->ops->name) &&
 	       (!p->open_queue || settings_get(&predictor->settings, "queue") == QUEUE_PAPER);
 }
 
@@ -306,7 +307,7 @@ int policy_accepts(const struct policy_choice *c, const struct model *m, struct 
 		return err_fail(err, ERR_ARG,
 				"policy %s needs a model: postrider train DATA.csv --policy %s -o MODEL",
 				p->name, p->name);
-	if (!m->time.predictor.ops || (!policy_wants(p, m->time.predictor.ops->name) && !from_campaign(p, m)))
+	if (!m->time.predictor.ops || (!wants(p, m->time.predictor.ops->name) && !from_campaign(p, m)))
 		return err_fail(
 			err, ERR_ARG,
 			"policy %s wants the model %s%s%s of response time, and this one is %s: postrider "

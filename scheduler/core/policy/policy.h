@@ -56,15 +56,12 @@ extern const struct policy *const policy_all[]; /* NULL-terminated */
 /* "postrider", "fixed:128", "postrider:chance=0.5"; ERR_ARG names the nearest one, or what is wrong with the
  * argument. */
 int policy_parse(const char *text, struct policy_choice *out, struct err *err);
-/* Those that can be left out of it; 0: none. */
-unsigned policy_layers(const struct policy *p);
 /* The policy as its settings change it. */
 struct policy policy_resolve(const struct policy_choice *c);
 const char *policy_names(void); /* "courier, postrider, ..., fixed:B": for messages */
 
-/* Is the model of this name one that the policy wants? A policy that wants none takes any. */
-bool policy_wants(const struct policy *p, const char *predictor);
-/* The same of a model with its settings: a policy with open_queue also asks which queue it stands on. */
+/* Is this model one that the policy wants? A policy that wants none takes any; one with open_queue also asks
+ * which queue it stands on. */
 bool policy_wants_with(const struct policy *p, const struct predictor *predictor);
 /* ERR_ARG, with the command that would train the right one, unless the model is what the policy wants. */
 int policy_accepts(const struct policy_choice *c, const struct model *m, struct err *err);
