@@ -12,18 +12,8 @@
  * better. */
 static bool may_hope(struct sched *s, const struct live *j, double left_s)
 {
-	static const struct policy by_bound = { .name = "none", .bounds = true };
-	const struct policy_choice alone = { .policy = &by_bound, .batch = NAN };
-	struct decide_scene scene = { .policy = &alone,
-				      .machine = s->fluid,
-				      .other_load = s->other_load,
-				      .cpus = j->r.cpus,
-				      .most_cpus = UINT32_MAX,
-				      .memory_mb = NAN,
-				      .memory_mb_per_record = NAN,
-				      .memory_limit_mb = INFINITY,
-				      .device = j->r.device,
-				      .most_devices = UINT32_MAX };
+	struct policy_choice alone;
+	struct decide_scene scene;
 	struct decide_params p = { .model = model_of(s, &j->r),
 				   .job = j->r.values,
 				   .epochs = j->r.epochs,
@@ -35,7 +25,8 @@ static bool may_hope(struct sched *s, const struct live *j, double left_s)
 	if (!(left_s > 0.0))
 		return false;
 	p.candidate = live_batches(s, &j->r, &p.n_candidates);
-	learn_in_scene(s, &j->r, &scene);
+	scene_alone(s, &j->r, &alone, &scene);
+	scene.other_load = s->other_load;
 	/* without a model nothing is known, and so it hopes until its time is over */
 	return !p.model || decide(&p, s->trial, NULL) || s->trial->chosen >= 0 ||
 	       decide_likeliest(s->trial, 0.0, 0) >= 0;

@@ -306,6 +306,9 @@ struct scene_place {                  /* of the job decided about, beside the jo
 };
 void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, const struct scene_place *at,
 		struct decide_scene *out);
+/* The job alone on the machine, judged by its bound; alone: room for the policy of that. */
+void scene_alone(const struct sched *s, const struct sched_request *r, struct policy_choice *alone,
+		 struct decide_scene *out);
 size_t scene_seated(const struct sched *s); /* seats of jobs that run, ours and guests */
 /* Fills in live.plan; false: it cannot be known. out_shift_s: the seconds since plan_ns. */
 bool plan_know(struct sched *s, int64_t now_ns, double *out_shift_s);

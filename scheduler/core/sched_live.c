@@ -291,15 +291,8 @@ const double *live_batches(const struct sched *s, const struct sched_request *r,
 const struct decision *live_ask_epochs(struct sched *s, const struct live *j, const double *epochs,
 				       size_t n_epochs)
 {
-	static const struct policy by_bound = { .name = "none", .bounds = true };
-	const struct policy_choice alone = { .policy = &by_bound, .batch = NAN };
-	struct decide_scene scene = { .policy = &alone,
-				      .machine = s->fluid,
-				      .cpus = j->r.cpus,
-				      .most_cpus = UINT32_MAX,
-				      .memory_limit_mb = INFINITY,
-				      .device = j->r.device,
-				      .most_devices = UINT32_MAX };
+	struct policy_choice alone;
+	struct decide_scene scene;
 	struct decide_params p = { .model = model_of(s, &j->r),
 				   .job = j->r.values,
 				   .candidate = &j->taken.decision,
@@ -310,7 +303,7 @@ const struct decision *live_ask_epochs(struct sched *s, const struct live *j, co
 				   .confidence = j->r.confidence,
 				   .scene = &scene };
 
-	learn_in_scene(s, &j->r, &scene);
+	scene_alone(s, &j->r, &alone, &scene);
 	return p.model && j->r.values && !decide(&p, s->trial, NULL) ? s->trial : NULL;
 }
 
