@@ -59,6 +59,7 @@ enum cli_kind {
 	CLI_CONFIDENCE, /* double: "0.9" or "90%" */
 	CLI_DURATION,   /* double, seconds, > 0 */
 	CLI_POSITIVE,   /* double, > 0 */
+	CLI_RETIRED,    /* was removed: a usage error, in which `help` says why; the verb's help is silent */
 };
 
 struct cli_list {

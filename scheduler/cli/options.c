@@ -38,6 +38,8 @@ static void print_options(const struct cli_option *o, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		char left[64], letter[8] = "   ";
 
+		if (o[i].kind == CLI_RETIRED)
+			continue;
 		if (o[i].letter)
 			snprintf(letter, sizeof letter, "-%c,", o[i].letter);
 		snprintf(left, sizeof left, "%s --%s%s%s", letter, o[i].name, o[i].arg ? " " : "",
@@ -147,6 +149,7 @@ static bool option_store(const struct cli *c, const struct cli_option *o, const 
 			return true;
 		cli_usage_error(c, "--%s: '%s' is not a number above 0", o->name, value);
 		return false;
+	case CLI_RETIRED: return false; /* parse_option() has said so */
 	}
 	return false;
 }
@@ -157,8 +160,9 @@ static bool unknown_option(const struct cli *c, const char *given, const struct 
 	const char *near;
 	char bare[64];
 
-	for (size_t i = 0; i < n_all; i++)
-		name[i] = all[i].name;
+	for (size_t i = 0, n = 0; i < n_all; i++)
+		if (all[i].kind != CLI_RETIRED)
+			name[n++] = all[i].name;
 	snprintf(bare, sizeof bare, "%.*s", (int)strcspn(given, "="), given);
 	near = text_nearest(bare, name);
 	cli_usage_error(c, "there is no option --%s%s%s%s", bare, near ? "; did you mean --" : "",
@@ -189,6 +193,10 @@ static bool parse_option(const struct cli *c, int argc, char **argv, int *at, co
 
 		if (!o)
 			return unknown_option(c, name, all, n_all);
+		if (o->kind == CLI_RETIRED) {
+			cli_usage_error(c, "--%s was removed: %s", o->name, o->help);
+			return false;
+		}
 		if (o->kind == CLI_FLAG && eq) {
 			cli_usage_error(c, "--%s takes no value", o->name);
 			return false;

@@ -88,7 +88,10 @@ static void check_state_dir(struct check *k)
 	const char *path = k->config->state_dir;
 	struct stat st;
 
-	if (stat(path, &st)) {
+	if (strlen(path) > CONFIG_MAX_STATE_DIR) {
+		find(k, true, "state_dir", "a path of %zu bytes, at most %d are possible", strlen(path),
+		     CONFIG_MAX_STATE_DIR);
+	} else if (stat(path, &st)) {
 		if (errno == ENOENT)
 			check_can_be_made(k, "state_dir", path);
 		else
@@ -404,7 +407,7 @@ static void check_bounds(struct check *k, const char *key, const struct policy_c
 	struct err why = { 0 };
 	double q;
 
-	if (policy->policy->predictor && policy->policy->bounds && !(policy->without & POLICY_BOUNDS) &&
+	if (policy->policy->predictor && policy->policy->bounds && !(policy->without & LAYER_BOUNDS) &&
 	    conformal_quantile(&m->time.conformal, k->config->confidence, &q, &why))
 		find(k, false, key, "%s; nothing can be promised until jobs have taught more", why.text);
 }
@@ -472,12 +475,18 @@ static void check_model(struct check *k)
 	model_free(m);
 }
 
+static void find_retired(void *check, const char *key)
+{
+	find(check, false, key, "no longer has an effect, and can be taken out");
+}
+
 size_t config_check(const struct config *c, config_finding *tell, void *owner)
 {
 	struct check k = { .config = c, .tell = tell, .owner = owner };
 	char key[TYPE_KEY_SIZE];
 	struct stat st;
 
+	config_retired(c, find_retired, &k);
 	check_socket(&k);
 	check_state_dir(&k);
 	if (c->cgroup && (stat(c->cgroup, &st) || !S_ISDIR(st.st_mode)))

@@ -177,12 +177,12 @@ static const struct key learning_keys[] = {
 	{ "test_jobs", KEY_SIZE, AT(test_jobs), 5, MAX_TEST_JOBS, 50 },
 	{ "significance", KEY_NUMBER, AT(significance), 1e-6, 0.5, 0.05 },
 	{ "keep_versions", KEY_SIZE, AT(keep_versions), 1, 1000, 10 },
-	{ "explore", KEY_NUMBER, AT(explore), 0.0, 1.0, 0.0 },
-	{ "hysteresis", KEY_NUMBER, AT(hysteresis), 0.0, 10.0, 0.05 },
 	{ "adapt", KEY_BOOL, AT(adapt), .initial = true },
 	{ "promise_after", KEY_SIZE, AT(promise_after), 0, CONFIG_MAX_COUNT, 9 },
 	{ "probe", KEY_CHOICE, AT(probe), .choice = probe_name, .initial = PROBE_OFF },
 	{ "probe_after_s", KEY_NUMBER, AT(probe_after_s), 0.0, 1e7, 300.0 },
+	{ "explore", KEY_RETIRED, AT(retired.explore) },
+	{ "hysteresis", KEY_RETIRED, AT(retired.hysteresis) },
 	{ 0 },
 };
 #undef AT
@@ -415,6 +415,11 @@ int config_socket_group(const struct config *c, gid_t *out, bool *out_set, struc
 {
 	*out_set = c->socket_group != NULL;
 	return c->socket_group ? place_group(c->socket_group, out, err) : 0;
+}
+
+void config_retired(const struct config *c, keys_tell *tell, void *owner)
+{
+	keys_retired(config_keys, c, tell, owner);
 }
 
 int config_reloadable(const struct config *old, const struct config *fresh, struct err *err)

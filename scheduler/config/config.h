@@ -20,6 +20,7 @@
 #include "scheduler/store/keep.h"
 
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
+#define CONFIG_MAX_STATE_DIR 3840 /* bytes: the files of a job below it have paths that the kernel takes */
 #define CONFIG_MAX_TYPES 256
 #define CONFIG_MAX_ADMINS 64
 #define CONFIG_MAX_TENANTS 1024
@@ -60,13 +61,12 @@ struct config_learning {
 	size_t test_jobs;        /* latest jobs on which the old and the new model are compared */
 	double significance;     /* the new one is taken if its p value is below this */
 	size_t keep_versions;    /* model files kept */
-	double explore;          /* share of jobs with headroom that take the second-best candidate */
-	double hysteresis;       /* a recurring job keeps its batch unless the gain is above this share */
 	bool adapt;              /* bounds follow the latest jobs (core/learn/adapt.h) */
 	size_t promise_after;    /* observations of a type the model does not know before its jobs are
 	                            promised anything */
 	enum config_probe probe; /* of types that do not say one */
 	double probe_after_s;    /* without an observation of the type */
+	struct { bool explore, hysteresis; } retired; /* the file still has them */
 };
 
 #define CONFIG_MAX_HOSTS 16
@@ -200,6 +200,9 @@ int config_http_address(const char *listen, struct sockaddr_storage *out, size_t
 int config_socket_group(const struct config *c, gid_t *out, bool *out_set, struct err *err);
 /* ERR_ARG, naming the key, where the two differ in something that needs a restart. */
 int config_reloadable(const struct config *old, const struct config *fresh, struct err *err);
+
+/* Calls tell() for each retired key that the file still has. */
+void config_retired(const struct config *c, keys_tell *tell, void *owner);
 
 /* Whether what a configuration names is there and fits together: model and policy, programs, folders, groups.
  * Told one by one, "FILE: types.digits.argv[0]: reason"; returns how many of them are errors, the rest being

@@ -32,7 +32,8 @@ static double number_get(const struct key *k, const void *at)
 static void number_set(const struct key *k, void *at, double v)
 {
 	switch (k->kind) {
-	case KEY_BOOL: *(bool *)at = v != 0.0; break;
+	case KEY_BOOL:
+	case KEY_RETIRED: *(bool *)at = v != 0.0; break;
 	case KEY_NUMBER: *(double *)at = v; break;
 	case KEY_SIZE: *(size_t *)at = (size_t)v; break;
 	case KEY_UINT64: *(uint64_t *)at = (uint64_t)v; break;
@@ -176,6 +177,7 @@ void keys_read(struct fields *f, const struct key *keys, void *object)
 		case KEY_USERS:
 		case KEY_GROUPS: read_ids(f, k, at); break;
 		case KEY_PART: read_part(f, k, at); break;
+		case KEY_RETIRED: *(bool *)at = fields_get(f, k->name) != NULL; break;
 		}
 	}
 }
@@ -195,6 +197,8 @@ void keys_write(const struct key *keys, const void *object, struct json_writer *
 	for (const struct key *k = keys; k->name; k++) {
 		const void *at = place_of(k, object);
 
+		if (k->kind == KEY_RETIRED)
+			continue;
 		json_put_key(w, k->name);
 		if (k->write) {
 			k->write(object, w);
@@ -218,6 +222,7 @@ void keys_write(const struct key *keys, const void *object, struct json_writer *
 			keys_write(k->part, at, w);
 			json_close(w, '}');
 			break;
+		case KEY_RETIRED: break;
 		}
 	}
 }
@@ -258,6 +263,25 @@ const char *keys_that_differ(const struct key *keys, const void *a, const void *
 		}
 	}
 	return NULL;
+}
+
+static void retired_in(const struct key *keys, const void *object, const char *prefix, keys_tell *tell,
+		       void *owner)
+{
+	for (const struct key *k = keys; k->name; k++) {
+		char name[FIELDS_MAX_KEY];
+
+		snprintf(name, sizeof name, "%s%s%s", prefix, k->name, k->kind == KEY_PART ? "." : "");
+		if (k->kind == KEY_PART)
+			retired_in(k->part, place_of(k, object), name, tell, owner);
+		else if (k->kind == KEY_RETIRED && *(const bool *)place_of(k, object))
+			tell(owner, name);
+	}
+}
+
+void keys_retired(const struct key *keys, const void *object, keys_tell *tell, void *owner)
+{
+	retired_in(keys, object, "", tell, owner);
 }
 
 /* ---- objects of named things, and lists ---- */

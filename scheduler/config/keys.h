@@ -23,6 +23,9 @@ enum key_kind {
 	KEY_USERS,  /* struct id_list, of names or numbers; at most `max` */
 	KEY_GROUPS, /* the same for groups */
 	KEY_PART,   /* an object with a table for itself, in the struct at `at` */
+	/* bool: an old file has it. Any value is accepted and has no effect; it is not written.
+	 * keys_retired() names those that were given. */
+	KEY_RETIRED,
 };
 
 struct id_list { /* of users, or of groups */
@@ -58,6 +61,10 @@ void keys_release(const struct key *keys, void *object); /* frees what it holds 
 void keys_names(const struct key *keys, const char **out);
 /* The first key with `restart` in which the two differ; NULL: none. */
 const char *keys_that_differ(const struct key *keys, const void *a, const void *b);
+
+/* Calls tell() for each retired key that was given, by its full name: "learning.explore". */
+typedef void keys_tell(void *owner, const char *key);
+void keys_retired(const struct key *keys, const void *object, keys_tell *tell, void *owner);
 
 /* An object whose members are all of one sort ("types", "tenants", ...) into an array. */
 struct named_list {

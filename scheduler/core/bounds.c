@@ -25,9 +25,9 @@ double decide_spread(double ratio, double confidence)
 	return fmin(fmax(log(ratio) / fmax(z, 0.1), LEAST_SPREAD), 1.0);
 }
 
-double decide_spread_later(double spread)
+double decide_spread_later(double spread, unsigned without)
 {
-	return sqrt(spread * spread + LATER_SPREAD * LATER_SPREAD);
+	return without & LAYER_LATER ? spread : sqrt(spread * spread + LATER_SPREAD * LATER_SPREAD);
 }
 
 /* ---- bounds ---- */
@@ -188,8 +188,9 @@ double decide_chance_of(const struct model *m, const struct adapt *adapt, struct
 
 double decide_later(const struct decide_scene *s)
 {
-	return s->told && s->adapt ? fmax(1.0, adapt_bias(s->told, s->who) / adapt_bias(s->adapt, s->who))
-				   : 1.0;
+	if (s->policy->without & LAYER_LATER || !s->told || !s->adapt)
+		return 1.0;
+	return fmax(1.0, adapt_bias(s->told, s->who) / adapt_bias(s->adapt, s->who));
 }
 
 /* Where jobs disturb each other, the load that is foreseen is not the one that comes. */
@@ -198,7 +199,7 @@ static double chance_later(const struct decide_rows *r, const struct candidate *
 	double spread = decide_spread(c->guard_s / c->time_s, r->p->confidence);
 
 	return price_chance((c->wait_s + c->time_s) * decide_later(r->p->scene), r->p->slo_s,
-			    decide_spread_later(spread));
+			    decide_spread_later(spread, r->p->scene->policy->without));
 }
 
 double decide_chance(struct decide_rows *r, const struct model_errors *e, const struct candidate *c)

@@ -107,7 +107,7 @@ double decide_work_s(const struct decide_scene *s, const struct candidate *c, do
 
 /* ---- predictions ---- */
 
-int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err)
+static int rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err)
 {
 	const struct model *m = p->model;
 	const struct schema *s = m->schema;
@@ -538,20 +538,29 @@ static void conclude(const struct decide_params *p, const struct decide_rows *ro
 		d->offer = d->candidate[offer];
 }
 
-/* What is out of the model's reach in every candidate, for the answer. */
-static void name_beyond(const struct decide_rows *r, struct decision *d)
+/* What is out of the model's reach in every candidate, for the answer. Candidates may differ in it: the value
+ * that is nearest to the reach counts. */
+static void name_beyond(struct decide_rows *r, struct decision *d)
 {
 	const struct model *m = r->p->model;
-	double x[DECIDE_MAX_FEATURES];
+	double x[DECIDE_MAX_FEATURES], nearest = INFINITY;
 	int at = d->candidate[0].beyond;
 
 	for (size_t i = 0; i < d->n_candidates; i++)
 		if (!(d->candidate[i].reasons & REASON_BEYOND_MODEL) || d->candidate[i].beyond != at)
 			return;
-	features_encode_job(m->features, &r->job, x);
 	d->beyond = schema_source_name(m->schema, m->features->feature[at].source);
-	d->beyond_value = x[at];
 	reach_of(m, (size_t)at, &d->beyond_least, &d->beyond_most);
+	for (size_t i = 0; i < d->n_candidates; i++) {
+		double off;
+
+		encode(r, NULL, &d->candidate[i], x);
+		off = fmax(d->beyond_least - x[at], x[at] - d->beyond_most);
+		if (off < nearest) {
+			nearest = off;
+			d->beyond_value = x[at];
+		}
+	}
 }
 
 struct decide_out_of_range decide_out_of_range(const struct decision *d, const struct candidate *c)
@@ -636,7 +645,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	out->beyond_value = out->beyond_least = out->beyond_most = NAN;
 	status = check(p, n_batches, err);
 	if (!status && m)
-		status = decide_rows_init(&rows, p, err);
+		status = rows_init(&rows, p, err);
 	if (status)
 		return status;
 	out->n_candidates = n_batches * n_epochs;

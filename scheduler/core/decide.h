@@ -171,9 +171,6 @@ struct decide_scene {
 	bool new_family;              /* the model's table has none of its family */
 	const struct adapt *told;     /* the same for the bounds that users see, learnt from times under the
 	                                 load that came; NULL: guard_s */
-	bool recalls;                 /* a recurring job: recurring_keep() comes after the decision and
-	                                 prefers this pair, so this pair is the one to be played */
-	double recalled_batch, recalled_epochs, hysteresis;
 	struct decide_scratch *scratch; /* for a policy that looks ahead */
 };
 
@@ -206,8 +203,8 @@ int decide_likeliest(const struct decision *d, double least_chance, unsigned rea
 /* The deviation of the logarithm of a time whose bound at a confidence is `ratio` times what is expected; a
  * usual one if the bound does not tell. */
 double decide_spread(double ratio, double confidence);
-/* The same, where other jobs will arrive while it runs. */
-double decide_spread_later(double spread);
+/* The same, where other jobs will arrive while it runs. without: of the policy (enum layer). */
+double decide_spread_later(double spread, unsigned without);
 struct decide_odds {                  /* how wide the errors of a job were thought to be when it started */
 	double ratio, confidence;     /* its bound over its expected time, and at which confidence */
 };

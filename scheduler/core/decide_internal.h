@@ -33,7 +33,6 @@ struct decide_rows {
 	double levels_scale;          /* of the candidate that they were found for */
 	double number[SCHEMA_MAX_COLUMNS];
 };
-int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err);
 
 #define DECIDE_MAX_FEATURES 1024 /* of one pass: rows x features */
 

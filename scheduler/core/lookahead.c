@@ -21,13 +21,12 @@
  *
  * Playing everything costs candidates x plays x jobs. If that is too much, candidates are taken in order of
  * preference by their approximate numbers, each is played once, and the first that holds is the choice. The
- * others keep approximate numbers (delays_s NaN). A recurring job prefers what it had, so that is played
- * first: the caller takes it instead of the best if it holds. If none holds, those that need least are played
- * until one breaks no promise, so that the smallest objective is one that would be taken. If there are very
- * many candidates (pairs of batches and epochs), those with almost as much work as one that failed are left
- * out, and after MOST_PLAYS all but the fastest. A play that is not worth making whole ends when the
- * candidate has ended and every job whose promise could be in question. Jobs whose deadlines lie behind the
- * last possible end (bound_on_ends()) are not in question.
+ * others keep approximate numbers (delays_s NaN). If none holds, those that need least are played until one
+ * breaks no promise, so that the smallest objective is one that would be taken. If there are very many
+ * candidates (pairs of batches and epochs), those with almost as much work as one that failed are left out,
+ * and after MOST_PLAYS all but the fastest. A play that is not worth making whole ends when the candidate has
+ * ended and every job whose promise could be in question. Jobs whose deadlines lie behind the last possible
+ * end (bound_on_ends()) are not in question.
  *
  * All candidates have the same seat and as many cpus, so that until the shorter of two ends, other jobs see
  * no difference. After a play, the numbers of one that ends sooner therefore follow without another
@@ -38,7 +37,6 @@
 
 #include "common/mem.h"
 #include "scheduler/core/decide_internal.h"
-#include "scheduler/core/learn/recurring.h"
 #include "scheduler/core/policy/price.h"
 
 #define MOST_PLAYS 12
@@ -532,12 +530,8 @@ static int play_sparingly(struct look *l, struct err *err)
 	for (size_t k = 0; k < d->n_candidates; k++)
 		decide_judge(l->rows->p, &d->candidate[k]);
 	while ((i = decide_best(l->rows->p, d)) >= 0) {
-		const struct decide_scene *s = l->s;
-		double work_s;
+		double work_s = d->candidate[i].work_s;
 
-		if (s->recalls)
-			i = recurring_choice(d, i, s->recalled_batch, s->recalled_epochs, s->hysteresis);
-		work_s = d->candidate[i].work_s;
 		if (l->w->played[i])
 			return 0;
 		status = try_candidate(l, &d->candidate[i], false, err);

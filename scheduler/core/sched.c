@@ -37,10 +37,6 @@ int sched_check_params(const struct sched_params *p, struct err *err)
 				m->device_memory_mb);
 	if (!(p->window_s >= 0.0 && p->window_s <= 1e9))
 		return err_fail(err, ERR_ARG, "a window of %g s: need 0 (the default) to 1e9", p->window_s);
-	if (!(p->hysteresis >= 0.0 && p->hysteresis <= 1e9))
-		return err_fail(err, ERR_ARG, "a hysteresis of %g: need 0 (none) or more", p->hysteresis);
-	if (!(p->explore >= 0.0 && p->explore <= 1.0))
-		return err_fail(err, ERR_ARG, "exploring a share of %g: need 0 to 1", p->explore);
 	for (size_t i = 0; i <= p->n_own_models; i++) {
 		const struct model *one = i ? p->own_model[i - 1] : p->model;
 		int rc;
@@ -75,8 +71,10 @@ void sched_set(struct sched *s, const struct sched_params *p)
 	s->window_s = p->window_s > 0.0 ? p->window_s : SCHED_DEFAULT_WINDOW_S;
 	s->looks_ahead = s->rule.looks_ahead && first;
 	s->adapts = p->adapt && first && s->rule.bounds;
-	s->hysteresis = p->hysteresis;
-	s->explore = p->explore;
+	if (p->policy.without & LAYER_OTHER_WORK)
+		s->other_load = 0.0;
+	if (p->policy.without & LAYER_START_LAG)
+		s->lag_s = 0.0;
 }
 
 /* What belongs to its jobs alone. */
@@ -114,8 +112,6 @@ static int make_shared(struct sched *s, const struct sched_params *p, struct err
 	    !s->trial || !s->price)
 		return err_nomem(err, "a scheduler of %zu jobs", n);
 	rc = decide_scratch_new(scene, &s->scratch, err);
-	if (!rc)
-		rc = learn_init(s, err);
 	return rc ? rc : learn_use(s, p, err);
 }
 
@@ -176,7 +172,6 @@ int sched_new_beside(struct sched *first, const struct sched_params *p, struct s
 	s->price = first->price;
 	s->learnt = first->learnt;
 	s->n_learnt = first->n_learnt;
-	s->recurring = first->recurring;
 	sched_set(s, p);
 	*out = s;
 	return 0;
@@ -309,7 +304,7 @@ static int arrive(struct sched *s, int64_t now_ns, const struct sched_request *r
 	int rc = sched_check_request(s, r, err);
 
 	plain.slo_s -= s->lag_s;
-	if (s->policy.without & POLICY_CHANCE)
+	if (s->policy.no_chance)
 		plain.chance = 0.0;
 	if (!rc && !model_of(s, r) && !s->policy.policy->choose) {
 		plain.slo_s = NAN; /* nothing can be said about its time */
@@ -319,8 +314,6 @@ static int arrive(struct sched *s, int64_t now_ns, const struct sched_request *r
 		rc = place_arrival(s, live_clock(s, now_ns), &plain, out, out_seat, &by_chance, err);
 	if (!rc) {
 		sched_add_lag(s, out);
-		if (!by_chance)
-			learn_keep(s, r, out);
 		*out_verdict = verdict_of(s, r, out, by_chance);
 	}
 	return rc;
@@ -373,7 +366,7 @@ int sched_submit(struct sched *s, int64_t now_ns, const struct sched_request *r,
 	if (rc || *out_verdict == SCHED_REJECTED)
 		return rc;
 	place = live_add(s, r, s->last_ns);
-	live_take(&s->live[place], &out->candidate[out->chosen]);
+	live_take(s, &s->live[place], &out->candidate[out->chosen]);
 	if (*out_verdict == SCHED_PROMISED) {
 		s->live[place].promised = true;
 		s->n_promised++;
@@ -413,6 +406,7 @@ int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, st
 		return err_fail(err, ERR_ARG, "%g of the work done: need 0 to 1", done);
 	now_ns = live_clock(s, now_ns);
 	live_settle(s, now_ns);
+	live_begun(j);
 	if (!progress_report(&j->progress, done, j->done_s)) /* what is done stays done */
 		return 0;
 	live_changed(s);
@@ -447,6 +441,8 @@ int sched_set_other_load(struct sched *s, int64_t now_ns, double processes, stru
 	if (!(processes >= 0.0 && processes <= FLUID_MAX_OTHER_LOAD))
 		return err_fail(err, ERR_ARG, "%g processes of others: need 0 to %g", processes,
 				FLUID_MAX_OTHER_LOAD);
+	if (s->policy.without & LAYER_OTHER_WORK)
+		processes = 0.0;
 	if (processes == s->other_load)
 		return 0;
 	if (s->last_ns != INT64_MIN || s->running.n) /* else there was no job to slow down */

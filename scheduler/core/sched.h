@@ -78,7 +78,6 @@
 #define SCHED_DEFAULT_WINDOW_S 3600.0
 #define SCHED_MAX_TENANTS 65536
 #define SCHED_MAX_GUESTS 256
-#define SCHED_RECURRING 16384 /* recurring jobs remembered; the one not seen for longest is forgotten */
 
 struct sched;
 
@@ -105,13 +104,8 @@ struct sched_params {
 	double window_s;            /* of usage and of waiting without a promise; 0: SCHED_DEFAULT_WINDOW_S */
 	bool adapt;                 /* times and bounds follow sched_observe(); for policies with bounds
 	                               only */
-	double hysteresis;          /* a recurring job changes its batch for a gain above this; 0: for any
-	                               gain */
 	uint32_t max_unstarted_cpus; /* of advised jobs of one owner whose turn has come and that are not
 	                               started; one job may have as many as it wants; 0: no limit */
-	double explore;             /* share of the promised jobs with headroom that start with the second
-	                               best batch (explore.h); a recurring job takes its usual one next time;
-	                               0: none */
 };
 int sched_new(const struct sched_params *p, struct sched **out, struct err *err);
 /* A scheduler of another machine, with the models of `first` and room for at most as many jobs. The two share
@@ -142,7 +136,6 @@ struct sched_request {              /* a job as it arrives */
 	                               none */
 	uint32_t user;              /* whose it is: what is learnt of one user's jobs moves the bounds of
 	                               others little */
-	uint64_t recurring;         /* fingerprint of user, type and parameters (recurring.h); 0: none */
 	double slo_s;               /* from arrival to end; NaN: no objective */
 	double confidence;
 	bool best_effort;           /* take it without a promise rather than reject it */
@@ -296,10 +289,9 @@ void sched_observe(struct sched *s, const struct sched_observation *o);
 /* False: a time so far from what the model says that it is not to be learnt from. Without a model: any time
  * above 0 is plausible. */
 bool sched_plausible(const struct sched *s, const struct sched_observation *o);
-/* What was learnt about run times: under the load foreseen (promises rest on it), and as they came (the
- * bounds that users see). NULL: adapt is off, or the policy has no bounds. */
+/* What was learnt about run times under the load foreseen: promises rest on it. NULL: adapt is off, or the
+ * policy has no bounds. */
 const struct adapt *sched_adapt(const struct sched *s, uint32_t model);
-const struct adapt *sched_adapt_told(const struct sched *s, uint32_t model);
 /* The family of jobs with these values, if the model's table has none of it (predictors/models/spread.h); 0:
  * it has, or the model cannot tell. Such jobs teach their family's level (levels.h) and nothing else. model:
  * as in a request. */
@@ -309,9 +301,6 @@ uint64_t sched_kin(const struct sched *s, uint32_t model, const struct job_value
 /* How many jobs of the request's family have taught its level; UINT_MAX: the model knows the family, or
  * nothing is learnt. */
 unsigned sched_family_known(const struct sched *s, const struct sched_request *r);
-/* After a restart: a recurring job that has ended took this. Starts are remembered anyway. epochs NaN: not
- * open. */
-void sched_remember(struct sched *s, uint64_t recurring, double batch, double epochs);
 
 /* ---- questions ---- */
 /* Estimates of all live jobs in one play (or two): out[i] belongs to id[i]. Returns how many, at most `max`.
@@ -380,11 +369,10 @@ bool sched_lives(const struct sched *s, uint64_t id);
 /* ---- change ---- */
 /* Another model, policy or machine from now on. Jobs keep what was decided for them; max_jobs and the seed
  * stay as they were. With another model (at another address) adaptation starts again (adapt_reset()); that of
- * the other models goes on, and recurring jobs are still remembered. values_of gives each live job's number
- * of its model, and its values under the schema of that (without a model NULL is fine; without any it may be
- * NULL itself). A queued job that the new machine cannot hold is passed over until it can. After an error
- * nothing has changed. Before the first event and without jobs this is not an event: jobs may be restored
- * after it. */
+ * the other models goes on. values_of gives each live job's number of its model, and its values under the
+ * schema of that (without a model NULL is fine; without any it may be NULL itself). A queued job that the new
+ * machine cannot hold is passed over until it can. After an error nothing has changed. Before the first event
+ * and without jobs this is not an event: jobs may be restored after it. */
 typedef const struct job_values *sched_values_fn(void *owner, uint64_t id, uint32_t *out_model);
 int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
 	      sched_values_fn *values_of, void *owner, struct err *err);

@@ -12,17 +12,8 @@
  * better. */
 static bool may_hope(struct sched *s, const struct live *j, double left_s)
 {
-	static const struct policy by_bound = { .name = "none", .bounds = true };
-	const struct policy_choice alone = { .policy = &by_bound, .batch = NAN };
-	struct decide_scene scene = { .policy = &alone,
-				      .machine = s->fluid,
-				      .other_load = s->other_load,
-				      .cpus = j->r.cpus,
-				      .most_cpus = UINT32_MAX,
-				      .memory_mb = NAN,
-				      .memory_mb_per_record = NAN,
-				      .memory_limit_mb = INFINITY,
-				      .most_devices = UINT32_MAX };
+	struct policy_choice alone;
+	struct decide_scene scene;
 	struct decide_params p = { .model = model_of(s, &j->r),
 				   .job = j->r.values,
 				   .epochs = j->r.epochs,
@@ -34,7 +25,8 @@ static bool may_hope(struct sched *s, const struct live *j, double left_s)
 	if (!(left_s > 0.0))
 		return false;
 	p.candidate = live_batches(s, &j->r, &p.n_candidates);
-	learn_in_scene(s, &j->r, &scene);
+	scene_alone(s, &j->r, &alone, &scene);
+	scene.other_load = s->other_load;
 	/* without a model nothing is known, and so it hopes until its time is over */
 	return !p.model || decide(&p, s->trial, NULL) || s->trial->chosen >= 0 ||
 	       decide_likeliest(s->trial, 0.0, 0) >= 0;
@@ -96,8 +88,8 @@ int64_t sched_overtime_ns(const struct sched *s, uint64_t *out_id)
 	for (uint32_t k = s->n_by_chance ? s->running.first : NO_JOB; k != NO_JOB; k = s->live[k].next) {
 		const struct live *j = &s->live[k];
 
-		if (j->by_chance && j->deadline_ns < first_ns) {
-			first_ns = j->deadline_ns;
+		if (j->by_chance && live_objective_ns(j) < first_ns) {
+			first_ns = live_objective_ns(j);
 			*out_id = j->r.id;
 		}
 	}
@@ -113,7 +105,7 @@ bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id)
 
 	if (!j || !j->running || !j->by_chance)
 		return false;
-	if (j->deadline_ns <= now_ns) /* whatever it reports */
+	if (live_objective_ns(j) <= now_ns) /* whatever it reports */
 		return true;
 	if (!j->progress.last.n || !model_of(s, &j->r) || sched_estimate(s, now_ns, id, &e, NULL))
 		return false;

@@ -18,7 +18,7 @@ static void complete(struct sched *s, struct live *j, bool running)
 		j->taken.epochs = j->r.epochs[0];
 	if (!(j->taken.work_s > 0.0)) {
 		j->taken.work_s = NAN;
-		live_take(j, &j->taken);
+		live_take(s, j, &j->taken);
 		live_measure(s, j);
 	}
 	/* what runs holds what it holds */
@@ -47,13 +47,12 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
 	j->by_chance = r->by_chance;
 	s->n_by_chance += r->by_chance;
 	j->started_ns = r->started_ns;
-	live_take(j, &r->taken);
+	live_take(s, j, &r->taken);
 	complete(s, j, r->running);
 	if (!r->running) {
 		place_restored(s, place);
 		return 0;
 	}
-	learn_start(s, j);
 	live_measure_start(s, j);
 	live_run(s, place);
 	s->unsettled = true;

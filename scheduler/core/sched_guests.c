@@ -127,6 +127,8 @@ int sched_set_idle(struct sched *s, int64_t now_ns, uint64_t id, bool idle, stru
 	now_ns = live_clock(s, now_ns);
 	live_settle(s, now_ns);
 	j->idle = idle;
+	if (!idle)
+		live_begun(j);
 	j->done_s = 0.0; /* what was counted until somebody said that it waits was not done */
 	live_changed(s);
 	return 0;
@@ -136,7 +138,7 @@ int sched_set_lag(struct sched *s, double lag_s, struct err *err)
 {
 	if (!(lag_s >= 0.0 && lag_s <= 1e9))
 		return err_fail(err, ERR_ARG, "a lag of %g s: need 0 to 1e9", lag_s);
-	s->lag_s = lag_s;
+	s->lag_s = s->policy.without & LAYER_START_LAG ? 0.0 : lag_s;
 	return 0;
 }
 

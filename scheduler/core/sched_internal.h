@@ -27,7 +27,9 @@
 struct live {                         /* a job that waits or runs */
 	struct sched_request r;
 	const struct job_values *next_values; uint32_t next_model; /* of a change that is being checked */
-	int64_t submitted_ns, started_ns, deadline_ns; /* SCHED_NEVER: no objective */
+	int64_t submitted_ns, started_ns;
+	int64_t deadline_ns;          /* of its work: the end of its objective, before by what a start takes
+	                                 until it has begun; SCHED_NEVER: no objective */
 	bool promised, running;
 	bool unstarted;               /* runs, as far as slots go: its owner has not started it yet */
 	bool idle;                    /* the same: who runs it has not begun yet, and no work is done */
@@ -43,7 +45,6 @@ struct live {                         /* a job that waits or runs */
 	uint64_t after_id;            /* 0: none */
 	uint64_t held_by, held_round; /* the job it would have harmed when it was tried last */
 	bool dear;                    /* then it harmed no promise, and would have cost the others too much */
-	bool explores;                /* what was chosen last is not the best, on purpose */
 	struct candidate taken;       /* what was decided last */
 	double ratio;                 /* of that: bound over expected time, under the load foreseen; NaN: no
 	                                 bound */
@@ -104,6 +105,7 @@ struct learnt {
 	const struct model *model;    /* NULL: none */
 	struct adapt *adapt, *told;
 	struct levels *levels;        /* of families that it has never seen */
+	unsigned without;             /* of LAYERS_LEARNT: what it was learnt without */
 };
 
 struct sched {
@@ -117,9 +119,8 @@ struct sched {
 	struct usual_load usual;      /* of the other load */
 	bool looks_ahead;             /* the policy does, and there is a model */
 	bool adapts;                  /* the policy has bounds, and there is a model */
-	double hysteresis, explore;
 	uint32_t max_unstarted_cpus;
-	struct recurring *recurring;
+	uint64_t arrived_id;          /* the last job that the price has seen */
 	struct price *price;          /* of capacity, as the last arrivals tell it */
 	struct sched *beside;         /* whose learning, price and scratch these are; NULL: its own */
 	size_t n_beside;              /* schedulers that use ours */
@@ -205,10 +206,10 @@ int live_find_running(struct sched *s, uint64_t id, struct live **out, struct er
 uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submitted_ns); /* there is room */
 void live_forget(struct sched *s, uint32_t place); /* neither queued nor running any more */
 int64_t live_deadline_ns(int64_t submitted_ns, double slo_s); /* SCHED_NEVER: none */
+int64_t live_objective_ns(const struct live *j); /* when its objective ends, whatever its start takes */
+/* Its command runs: what its start takes is behind it, and all of its objective is left for the work. */
+void live_begun(struct live *j);
 
-void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place); /* behind `before`;
-                                                                                          NO_JOB: first */
-void live_unlink(struct sched *s, struct live_list *l, uint32_t place);
 /* Into a list of waiting jobs and its order, behind so many. */
 void live_enlist(struct sched *s, struct live_list *l, size_t position, uint32_t place);
 void live_wait(struct sched *s, uint32_t place); /* joins the waiting ones of its tenant */
@@ -225,7 +226,7 @@ double live_spread(const struct live *j); /* of the logarithm of its time, as it
 void live_end(struct sched *s, uint32_t place);      /* leaves them */
 
 /* Takes over what was decided: work, shares, ratio. */
-void live_take(struct live *j, const struct candidate *c);
+void live_take(const struct sched *s, struct live *j, const struct candidate *c);
 /* The work of a job that none was decided for, by the model; it stays unknown without one. */
 void live_measure(struct sched *s, struct live *j);
 /* What the model says of its batch with these epochs (NULL: as its values say), alone on the machine; in
@@ -240,7 +241,6 @@ void live_settle(struct sched *s, int64_t now_ns);   /* counts work done up to n
 void live_set_speeds(struct sched *s);               /* after a change of who runs */
 double live_left_s(const struct sched *s, const struct live *j, int64_t now_ns);
 uint64_t live_free_slots(const struct sched *s);
-double live_memory_mb(const struct sched_request *r, double batch); /* 0: not known */
 double live_memory_used_mb(const struct sched *s);
 /* Of the batch it was admitted with; or of its smallest, where a change of the machine has left no room for
  * that. */
@@ -257,7 +257,6 @@ const struct live *live_after(const struct sched *s, const struct live *j); /* N
 double live_until_s(int64_t moment_ns, int64_t now_ns);
 
 /* ---- sched_learn.c ---- */
-int learn_init(struct sched *s, struct err *err);
 void learn_release(struct sched *s);
 /* The models of p; what was learnt stays with those that were there. After an error nothing has changed. */
 int learn_use(struct sched *s, const struct sched_params *p, struct err *err);
@@ -268,11 +267,6 @@ static inline const struct model *model_of(const struct sched *s, const struct s
 struct adapt_who learn_who(const struct sched *s, const struct sched_request *r);
 /* What was learnt, as the scene of a job sees it. */
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene);
-/* A recurring job keeps its batch, if it may. */
-void learn_keep(const struct sched *s, const struct sched_request *r, struct decision *d);
-/* At its start only; slo_s: the time that is left. */
-void learn_explore(const struct sched *s, struct live *j, double slo_s, struct decision *d);
-void learn_start(struct sched *s, const struct live *j); /* it starts with what was taken */
 
 /* ---- sched_tenant.c ---- */
 int tenants_init(struct sched *s); /* one for all; 0, or -1 without memory */
@@ -312,6 +306,9 @@ struct scene_place {                  /* of the job decided about, beside the jo
 };
 void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, const struct scene_place *at,
 		struct decide_scene *out);
+/* The job alone on the machine, judged by its bound; alone: room for the policy of that. */
+void scene_alone(const struct sched *s, const struct sched_request *r, struct policy_choice *alone,
+		 struct decide_scene *out);
 size_t scene_seated(const struct sched *s); /* seats of jobs that run, ours and guests */
 /* Fills in live.plan; false: it cannot be known. out_shift_s: the seconds since plan_ns. */
 bool plan_know(struct sched *s, int64_t now_ns, double *out_shift_s);
@@ -349,8 +346,6 @@ void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
 /* ---- sched_start.c ---- */
 /* An advised job whose owner has left as many earlier ones unstarted as one user may. */
 bool start_owner_is_slow(const struct sched *s, const struct live *j);
-/* Starts it now, even if that breaks promises of others. */
-void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out);
 
 /* ---- sched_price.c ---- */
 /* The price of a process-second now; 0: the policy has none, or the machine is idle. */

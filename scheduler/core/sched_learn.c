@@ -1,21 +1,14 @@
-/* What jobs that have ended teach the decisions to come: times and bounds that follow the machine (adapt.h),
- * batches that recurring jobs keep (recurring.h), and now and then one that is not the best (explore.h). */
+/* What jobs that have ended teach the decisions to come: times and bounds that follow the machine
+ * (adapt.h). */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "scheduler/core/learn/explore.h"
 #include "scheduler/core/learn/levels.h"
-#include "scheduler/core/learn/recurring.h"
 #include "scheduler/core/decide_internal.h"
 #include "scheduler/core/sched_internal.h"
-
-int learn_init(struct sched *s, struct err *err)
-{
-	return recurring_new(SCHED_RECURRING, &s->recurring, err);
-}
 
 static void learnt_free(struct learnt *m, size_t n)
 {
@@ -30,7 +23,6 @@ static void learnt_free(struct learnt *m, size_t n)
 void learn_release(struct sched *s)
 {
 	learnt_free(s->learnt, s->n_learnt);
-	recurring_free(s->recurring);
 }
 
 /* Of the errors in log time; NaN: not known. */
@@ -44,12 +36,14 @@ static double spread_of_model(const struct model *m)
 /* One that has learnt nothing yet. */
 static int learnt_init(struct learnt *m, struct err *err)
 {
-	const struct adapt_params defaults = { 0 };
+	const struct adapt_params p = { .no_bias = m->without & LAYER_BIAS,
+					.no_quantile = m->without & LAYER_QUANTILE,
+					.step = m->without & LAYER_KEPT ? -1.0 : 0.0 };
 	double spread = spread_of_model(m->model);
-	int rc = adapt_new(&defaults, &m->adapt, err);
+	int rc = adapt_new(&p, &m->adapt, err);
 
 	if (!rc)
-		rc = adapt_new(&defaults, &m->told, err);
+		rc = adapt_new(&p, &m->told, err);
 	if (!rc)
 		rc = levels_new(&m->levels, err);
 	if (!rc) {
@@ -59,11 +53,12 @@ static int learnt_init(struct learnt *m, struct err *err)
 	return rc;
 }
 
-/* That of the same model; NULL: there is none. */
-static struct learnt *learnt_of(struct sched *s, const struct model *m)
+/* That of the same model, with the same layers; NULL: there is none. */
+static struct learnt *learnt_of(struct sched *s, const struct learnt *m)
 {
-	for (size_t i = 0; i < s->n_learnt && m; i++) {
-		if (s->learnt[i].model == m && s->learnt[i].adapt)
+	for (size_t i = 0; i < s->n_learnt && m->model; i++) {
+		if (s->learnt[i].model == m->model && s->learnt[i].adapt &&
+		    s->learnt[i].without == m->without)
 			return &s->learnt[i];
 	}
 	return NULL;
@@ -77,7 +72,8 @@ int learn_use(struct sched *s, const struct sched_params *p, struct err *err)
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		fresh[i].model = i ? p->own_model[i - 1] : p->model;
-		if (!learnt_of(s, fresh[i].model))
+		fresh[i].without = p->policy.without & LAYERS_LEARNT;
+		if (!learnt_of(s, &fresh[i]))
 			rc = learnt_init(&fresh[i], err);
 	}
 	if (rc) {
@@ -85,7 +81,7 @@ int learn_use(struct sched *s, const struct sched_params *p, struct err *err)
 		return rc;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct learnt *same = fresh[i].adapt ? NULL : learnt_of(s, fresh[i].model);
+		struct learnt *same = fresh[i].adapt ? NULL : learnt_of(s, &fresh[i]);
 
 		if (same) {
 			fresh[i] = *same;
@@ -151,11 +147,6 @@ const struct adapt *sched_adapt(const struct sched *s, uint32_t model)
 	return s->adapts && model < s->n_learnt && s->learnt[model].model ? s->learnt[model].adapt : NULL;
 }
 
-const struct adapt *sched_adapt_told(const struct sched *s, uint32_t model)
-{
-	return s->adapts && model < s->n_learnt && s->learnt[model].model ? s->learnt[model].told : NULL;
-}
-
 /* Of a job with these values; 0: the model cannot tell. */
 static uint64_t family_by(uint64_t (*family)(const struct spread *s, const double *x), const struct sched *s,
 			  uint32_t model, const struct job_values *v, uint32_t cpus)
@@ -192,27 +183,16 @@ struct adapt_who learn_who(const struct sched *s, const struct sched_request *r)
 
 unsigned sched_family_known(const struct sched *s, const struct sched_request *r)
 {
-	uint64_t family = s->adapts ? sched_family(s, r->model, r->values, r->cpus) : 0;
+	bool learns = s->adapts && !(s->policy.without & LAYER_NEW_FAMILY);
+	uint64_t family = learns ? sched_family(s, r->model, r->values, r->cpus) : 0;
 
 	return family ? levels_of(s->learnt[r->model].levels, learn_who(s, r), family).n : UINT_MAX;
-}
-
-void sched_remember(struct sched *s, uint64_t recurring, double batch, double epochs)
-{
-	if (recurring)
-		recurring_remember(s->recurring, recurring, batch, epochs);
-}
-
-/* A policy that chooses by a different rule does not keep batches. */
-static bool keeps(const struct sched *s, const struct sched_request *r)
-{
-	return r->recurring && s->hysteresis > 0.0 && !s->policy.policy->choose;
 }
 
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene)
 {
 	scene->adapt = sched_adapt(s, r->model);
-	scene->told = sched_adapt_told(s, r->model);
+	scene->told = scene->adapt && !(s->policy.without & LAYER_TOLD) ? s->learnt[r->model].told : NULL;
 	scene->who = learn_who(s, r);
 	scene->level = (struct spread_level){ 0.0, 1.0 };
 	scene->new_family = false;
@@ -221,63 +201,11 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 		uint64_t family = sched_family(s, r->model, r->values, r->cpus);
 
 		scene->new_family = family;
-		if (family) {
+		if (family && !(s->policy.without & LAYER_NEW_FAMILY)) {
 			struct levels_runs runs = levels_of(m->levels, scene->who, family);
 
 			scene->level =
 				spread_level_of(m->model->time.spread, runs.n, runs.mean, runs.variance);
 		}
 	}
-	scene->hysteresis = s->hysteresis;
-	scene->recalls = keeps(s, r) && recurring_recall(s->recurring, r->recurring, &scene->recalled_batch,
-							 &scene->recalled_epochs);
-}
-
-/* Puts a feasible one in the place of the best: those that are better lost by another rule. */
-static void take_instead(struct decision *d, int taken)
-{
-	const unsigned lost = REASON_LOWER_ACCURACY | REASON_SLOWER | REASON_NOT_PICKED | REASON_PRICE;
-	struct candidate *t;
-
-	if (taken == d->chosen)
-		return;
-	t = &d->candidate[taken];
-	d->chosen = taken;
-	t->reasons &= ~lost;
-	for (size_t i = 0; i < d->n_candidates; i++) {
-		struct candidate *c = &d->candidate[i];
-
-		if (!c->feasible || c == t)
-			continue;
-		c->reasons &= ~lost;
-		if (c->accuracy < t->accuracy)
-			c->reasons |= REASON_LOWER_ACCURACY;
-		else if (c->accuracy > t->accuracy || c->time_s < t->time_s)
-			c->reasons |= REASON_NOT_PICKED;
-		else
-			c->reasons |= REASON_SLOWER;
-	}
-}
-
-void learn_keep(const struct sched *s, const struct sched_request *r, struct decision *d)
-{
-	if (d->chosen >= 0 && keeps(s, r))
-		take_instead(d, recurring_keep(s->recurring, r->recurring, d, s->hysteresis));
-}
-
-void learn_explore(const struct sched *s, struct live *j, double slo_s, struct decision *d)
-{
-	const struct explore_params p = { .share = s->explore, .seed = s->seed };
-	int taken = d->chosen;
-
-	if (j->promised && s->explore > 0.0 && !s->policy.policy->choose)
-		taken = explore_pick(&p, d, j->r.id, slo_s);
-	j->explores = taken != d->chosen;
-	take_instead(d, taken);
-}
-
-void learn_start(struct sched *s, const struct live *j)
-{
-	if (!j->explores)
-		sched_remember(s, j->r.recurring, j->taken.decision, j->taken.epochs);
 }

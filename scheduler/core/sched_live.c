@@ -48,6 +48,16 @@ int64_t live_deadline_ns(int64_t submitted_ns, double slo_s)
 	return __builtin_add_overflow(submitted_ns, (int64_t)ns, &deadline_ns) ? SCHED_NEVER : deadline_ns;
 }
 
+int64_t live_objective_ns(const struct live *j)
+{
+	return live_deadline_ns(j->submitted_ns, j->r.slo_s);
+}
+
+void live_begun(struct live *j)
+{
+	j->deadline_ns = live_objective_ns(j);
+}
+
 uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submitted_ns)
 {
 	uint32_t place = s->spare[--s->n_spare];
@@ -75,7 +85,8 @@ void live_forget(struct sched *s, uint32_t place)
 	s->spare[s->n_spare++] = place;
 }
 
-void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place)
+/* Behind `before`; NO_JOB: first. */
+static void link_job(struct sched *s, struct live_list *l, uint32_t before, uint32_t place)
 {
 	uint32_t after = before == NO_JOB ? l->first : s->live[before].next;
 
@@ -86,7 +97,7 @@ void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t p
 	l->n++;
 }
 
-void live_unlink(struct sched *s, struct live_list *l, uint32_t place)
+static void unlink_job(struct sched *s, struct live_list *l, uint32_t place)
 {
 	struct live *j = &s->live[place];
 
@@ -143,7 +154,7 @@ void live_enlist(struct sched *s, struct live_list *l, size_t position, uint32_t
 {
 	const struct order_item item = item_of(&s->live[place]);
 
-	live_link(s, l, position ? job_order_at(&s->queues, l->root, position - 1) : NO_JOB, place);
+	link_job(s, l, position ? job_order_at(&s->queues, l->root, position - 1) : NO_JOB, place);
 	job_order_insert(&s->queues, &l->root, position, place, &item);
 }
 
@@ -199,7 +210,7 @@ void live_dequeue(struct sched *s, uint32_t place)
 	struct tenant *t = tenant_of(s, &j->r);
 	struct live_list *l = j->planned ? &s->plan : &t->waiting;
 
-	live_unlink(s, l, place);
+	unlink_job(s, l, place);
 	job_order_remove(&s->queues, &l->root, place);
 	tenants_note_waiting(s, t);
 	s->n_due -= j->due;
@@ -224,7 +235,7 @@ void live_run(struct sched *s, uint32_t place)
 
 	while (before != NO_JOB && s->live[before].started_ns > j->started_ns)
 		before = s->live[before].prev;
-	live_link(s, &s->running, before, place);
+	link_job(s, &s->running, before, place);
 	j->running = true;
 	progress_begin(&j->progress, j->prior_s, j->taken.start_share, live_spread(j));
 	j->said_late = false;
@@ -241,7 +252,7 @@ void live_end(struct sched *s, uint32_t place)
 	struct live *j = &s->live[place];
 	struct tenant *t = tenant_of(s, &j->r);
 
-	live_unlink(s, &s->running, place);
+	unlink_job(s, &s->running, place);
 	j->running = false;
 	s->slots_used -= j->r.cpus;
 	t->cpus -= j->r.cpus;
@@ -260,13 +271,13 @@ uint64_t live_free_slots(const struct sched *s)
 
 /* ---- what was decided ---- */
 
-void live_take(struct live *j, const struct candidate *c)
+void live_take(const struct sched *s, struct live *j, const struct candidate *c)
 {
 	j->taken = *c;
 	j->ratio = c->time_s > 0.0 && c->guard_s > 0.0 ? c->guard_s / c->time_s : NAN;
 	j->told = c->time_s > 0.0 && c->upper_s > 0.0 ? c->upper_s / c->time_s : NAN;
 	j->prior_s = j->total_s = c->work_s;
-	j->spread = decide_spread_later(live_spread(j));
+	j->spread = decide_spread_later(live_spread(j), s->policy.without);
 }
 
 const double *live_batches(const struct sched *s, const struct sched_request *r, size_t *out_n)
@@ -280,15 +291,8 @@ const double *live_batches(const struct sched *s, const struct sched_request *r,
 const struct decision *live_ask_epochs(struct sched *s, const struct live *j, const double *epochs,
 				       size_t n_epochs)
 {
-	static const struct policy by_bound = { .name = "none", .bounds = true };
-	const struct policy_choice alone = { .policy = &by_bound, .batch = NAN };
-	struct decide_scene scene = { .policy = &alone,
-				      .machine = s->fluid,
-				      .cpus = j->r.cpus,
-				      .most_cpus = UINT32_MAX,
-				      .memory_limit_mb = INFINITY,
-				      .device = j->r.device,
-				      .most_devices = UINT32_MAX };
+	struct policy_choice alone;
+	struct decide_scene scene;
 	struct decide_params p = { .model = model_of(s, &j->r),
 				   .job = j->r.values,
 				   .candidate = &j->taken.decision,
@@ -299,7 +303,7 @@ const struct decision *live_ask_epochs(struct sched *s, const struct live *j, co
 				   .confidence = j->r.confidence,
 				   .scene = &scene };
 
-	learn_in_scene(s, &j->r, &scene);
+	scene_alone(s, &j->r, &alone, &scene);
 	return p.model && j->r.values && !decide(&p, s->trial, NULL) ? s->trial : NULL;
 }
 
@@ -316,7 +320,7 @@ void live_measure(struct sched *s, struct live *j)
 	const struct candidate *c = measured(s, j);
 
 	if (c)
-		live_take(j, c);
+		live_take(s, j, c);
 }
 
 void live_measure_start(struct sched *s, struct live *j)
@@ -433,7 +437,8 @@ uint32_t live_devices_free(const struct sched *s)
 	return s->devices_used < s->machine.devices ? (uint32_t)(s->machine.devices - s->devices_used) : 0;
 }
 
-double live_memory_mb(const struct sched_request *r, double batch)
+/* 0: not known. */
+static double memory_mb(const struct sched_request *r, double batch)
 {
 	return (isnan(r->memory_mb) ? 0.0 : r->memory_mb) +
 	       (isnan(r->memory_mb_per_record) || isnan(batch) ? 0.0 : r->memory_mb_per_record * batch);
@@ -443,9 +448,9 @@ double live_memory_wanted_mb(const struct sched *s, const struct live *j)
 {
 	size_t n;
 	const double *batch = live_batches(s, &j->r, &n);
-	double mb = live_memory_mb(&j->r, j->taken.decision);
+	double mb = memory_mb(&j->r, j->taken.decision);
 
-	return mb <= s->machine.memory_mb || !n ? mb : live_memory_mb(&j->r, batch[0]);
+	return mb <= s->machine.memory_mb || !n ? mb : memory_mb(&j->r, batch[0]);
 }
 
 /* Added up again each time: a running sum would drift by rounding as jobs come and go. */
@@ -454,6 +459,6 @@ double live_memory_used_mb(const struct sched *s)
 	double sum = 0.0;
 
 	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next)
-		sum += live_memory_mb(&s->live[i].r, s->live[i].taken.decision);
+		sum += memory_mb(&s->live[i].r, s->live[i].taken.decision);
 	return sum;
 }

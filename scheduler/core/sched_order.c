@@ -156,14 +156,13 @@ void order_whole(struct sched *s)
 
 /* A long order in four stretches: planned and waiting, and the same below priority 0. */
 struct stretches {
-	size_t planned, below_planned; /* positions in the plan where these end */
+	size_t planned; /* of the plan; the rest of it is below */
 	size_t waiting, below_waiting; /* how many */
 };
 
 static struct stretches stretches_of(const struct sched *s)
 {
-	struct stretches x = { .planned = job_order_below(&s->queues, s->plan.root),
-			       .below_planned = s->plan.n };
+	struct stretches x = { .planned = job_order_below(&s->queues, s->plan.root) };
 
 	for (size_t i = tenants_next_waiting(s, 0); i < s->n_tenants; i = tenants_next_waiting(s, i + 1)) {
 		uint32_t root = s->tenant[i].waiting.root;

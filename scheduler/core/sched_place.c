@@ -2,6 +2,7 @@
  * end of another, what could be promised instead; and the places of jobs without a promise that are due. */
 #include <math.h>
 
+#include "scheduler/core/decide_internal.h"
 #include "scheduler/core/sched_internal.h"
 
 #define MOST_OFFERS 4 /* objectives tried to find one that would be taken */
@@ -108,7 +109,8 @@ bool place_better_behind(struct sched *s, int64_t now_ns, const struct sched_req
 	struct sched_request better = *r;
 	uint32_t blocker;
 
-	if (!s->looks_ahead || s->policy.policy->choose || isnan(slo_s) || out->chosen < 0 || !model_of(s, r))
+	if (!s->looks_ahead || s->policy.policy->choose || isnan(slo_s) || out->chosen < 0 ||
+	    !model_of(s, r) || s->policy.without & LAYER_BEHIND)
 		return false;
 	better.batch = batch;
 	better.n_batches = 0;
@@ -134,7 +136,6 @@ bool place_better_behind(struct sched *s, int64_t now_ns, const struct sched_req
 	place.seat = (struct seat){ .position = at->position, .after = blocker };
 	if (place_ask(s, now_ns, &better, slo_s, &place, s->trial, NULL))
 		return false;
-	learn_keep(s, r, s->trial);
 	if (s->trial->chosen < 0 ||
 	    !(s->trial->candidate[s->trial->chosen].accuracy > out->candidate[out->chosen].accuracy + noise))
 		return false;
@@ -191,7 +192,7 @@ static int try_seats(struct sched *s, int64_t now_ns, const struct sched_request
 		d->smallest_slo_s = smallest_s;
 		offer = k ? offer : d->offer;
 		d->offer = offer;
-		if (d->chosen >= 0 || !s->looks_ahead || k == MOST_HOLDS)
+		if (d->chosen >= 0 || !s->looks_ahead || k == MOST_HOLDS || s->policy.without & LAYER_SEATS)
 			return 0;
 		harmed = whom_to_wait_for(d, slo_s);
 		if (k == MOST_HOLDS - 1 || !harmed || !seat_behind(s, harmed, r->priority, turn_ns, seat)) {
@@ -262,13 +263,13 @@ static void take_better(const struct sched *s, struct decision *d)
 				d->chosen = (int)i;
 		}
 	}
+	d->costs |= t->costs;
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
 
 		c->reasons &= ~lost;
 		if (c->feasible && (int)i != d->chosen)
-			c->reasons |= c->accuracy < d->candidate[d->chosen].accuracy ? REASON_LOWER_ACCURACY
-										     : REASON_SLOWER;
+			c->reasons |= decide_lost(d, c);
 	}
 }
 

@@ -13,8 +13,10 @@ void price_arrived(struct sched *s, int64_t now_ns, const struct sched_request *
 {
 	const struct candidate *least = NULL;
 
-	if (!s->rule.priced || !s->looks_ahead)
+	/* A job may be asked for again, with less, when it was rejected: it has arrived once. */
+	if (!s->rule.priced || !s->looks_ahead || r->id == s->arrived_id)
 		return;
+	s->arrived_id = r->id;
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		const struct candidate *c = &d->candidate[i];
 

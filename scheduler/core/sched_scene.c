@@ -341,6 +341,24 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		out->before = s->before;
 }
 
+void scene_alone(const struct sched *s, const struct sched_request *r, struct policy_choice *alone,
+		 struct decide_scene *out)
+{
+	static const struct policy by_bound = { .name = "none", .bounds = true };
+
+	*alone = (struct policy_choice){ .policy = &by_bound, .batch = NAN };
+	*out = (struct decide_scene){ .policy = alone,
+				      .machine = s->fluid,
+				      .cpus = r->cpus,
+				      .most_cpus = UINT32_MAX,
+				      .memory_mb = NAN,
+				      .memory_mb_per_record = NAN,
+				      .memory_limit_mb = INFINITY,
+				      .device = r->device,
+				      .most_devices = UINT32_MAX };
+	learn_in_scene(s, r, out);
+}
+
 const struct fluid_times *scene_play(struct sched *s, int64_t now_ns, size_t *out_streams)
 {
 	struct queue_view v = view_of(s, SIZE_MAX, scene_seated(s));

@@ -87,7 +87,6 @@ static void decide_now(struct sched *s, int64_t now_ns, uint32_t place, struct d
 	};
 	double left_s = live_until_s(j->deadline_ns, now_ns);
 
-	j->explores = false;
 	if (place_ask(s, now_ns, &j->r, isinf(left_s) ? NAN : left_s, &at, out, NULL)) {
 		/* Nothing of what was checked on arrival fails now; the batch decided then would do. */
 		out->candidate[0] = j->taken;
@@ -101,8 +100,6 @@ static void decide_now(struct sched *s, int64_t now_ns, uint32_t place, struct d
 		if (drawn >= 0)
 			choose_instead(out, drawn, REASON_NOT_PICKED);
 	}
-	learn_keep(s, &j->r, out);
-	learn_explore(s, j, left_s, out);
 	if (out->chosen < 0 && !j->promised) {
 		int i = j->by_chance ? likeliest(s, out) : harmless(out);
 
@@ -126,8 +123,7 @@ static void start(struct sched *s, int64_t now_ns, uint32_t place, const struct 
 	struct live *j = &s->live[place];
 
 	live_dequeue(s, place);
-	live_take(j, &d->candidate[d->chosen]);
-	learn_start(s, j);
+	live_take(s, j, &d->candidate[d->chosen]);
 	live_settle(s, now_ns);
 	tenants_settle(s, now_ns);
 	j->started_ns = now_ns;
@@ -136,7 +132,8 @@ static void start(struct sched *s, int64_t now_ns, uint32_t place, const struct 
 	live_set_speeds(s);
 }
 
-void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
+/* Starts it now, even if that breaks promises of others. */
+static void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
 {
 	decide_now(s, now_ns, place, out);
 	if (out->chosen < 0)
@@ -212,13 +209,13 @@ static bool waits_for_better(struct sched *s, int64_t now_ns, uint32_t place, co
 	uint32_t after = live_after(s, j) ? j->after : NO_JOB;
 	bool better;
 
-	if (d->chosen < 0 || !j->promised || !j->planned || j->explores || isinf(left_s))
+	if (d->chosen < 0 || !j->promised || !j->planned || isinf(left_s))
 		return false;
 	seat.position = live_plan_position(s, place);
 	live_dequeue(s, place);
 	better = place_better_behind(s, now_ns, &j->r, left_s, d, &seat);
 	if (better) {
-		live_take(j, &s->trial->candidate[s->trial->chosen]);
+		live_take(s, j, &s->trial->candidate[s->trial->chosen]);
 		j->held_by = s->live[seat.after].r.id;
 		j->held_round = s->round;
 	}

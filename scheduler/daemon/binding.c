@@ -213,7 +213,6 @@ void binding_request(const struct job *job, struct sched_request *out)
 		.may_stop = r->may_stop && job->type && job->type->early_stop,
 		.type = job->type_number,
 		.user = r->uid,
-		.recurring = job->recurring,
 		.slo_s = r->slo_s,
 		.confidence = r->confidence,
 		.best_effort = r->best_effort,

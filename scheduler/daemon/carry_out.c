@@ -50,6 +50,7 @@ const char *carry_executor(const struct config *c, const struct job *job)
 	return job->type && job->type->executor ? job->type->executor : c->executor;
 }
 
+/* It is whole: CONFIG_MAX_STATE_DIR leaves room. Cut off, two jobs would share a folder. */
 static void job_dir(const struct daemon *d, const struct job *job, char *out, size_t size)
 {
 	snprintf(out, size, "%s/jobs/%llu", d->setup->config->state_dir, (unsigned long long)job->id);

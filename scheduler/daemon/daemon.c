@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/places.h"
+#include "common/text/text.h"
 #include "scheduler/daemon/exec/engine.h"
 #include "scheduler/daemon/http/http.h"
 #include "scheduler/daemon/net/systemd.h"
@@ -366,8 +367,11 @@ static void make_parents(const char *dir)
 static int check_state_dir(const char *dir, bool force, struct err *err)
 {
 	struct stat st;
-	char jobs[4096];
+	char jobs[CONFIG_MAX_STATE_DIR + sizeof "/jobs"];
 
+	if (strlen(dir) > CONFIG_MAX_STATE_DIR)
+		return err_fail(err, ERR_ARG, "%s: a state folder of %zu bytes, at most %d are possible",
+				text_tail(dir, 80), strlen(dir), CONFIG_MAX_STATE_DIR);
 	make_parents(dir);
 	/* Jobs of other users, which only root can start, reach their folders below it and see no more. */
 	if (mkdir(dir, 0750) == 0)
@@ -384,8 +388,7 @@ static int check_state_dir(const char *dir, bool force, struct err *err)
 		return err_fail(err, ERR_PERM,
 				"%s: belongs to uid %u, not to the daemon's; use --force if that is meant",
 				dir, (unsigned)st.st_uid);
-	if ((size_t)snprintf(jobs, sizeof jobs, "%s/jobs", dir) >= sizeof jobs)
-		return err_fail(err, ERR_ARG, "%s: the path is too long", dir);
+	snprintf(jobs, sizeof jobs, "%s/jobs", dir);
 	if (mkdir(jobs, 0711) == 0)
 		chmod(jobs, 0711);
 	else if (errno != EEXIST)
@@ -451,6 +454,19 @@ int daemon_read_setup(const struct daemon *d, const struct learning *learning,
 		return rc;
 	}
 	return setup_new(c, from, out, err);
+}
+
+static void warn_of_retired(void *file, const char *key)
+{
+	log_warn("%s: %s no longer has an effect, and can be taken out",
+		 file ? (const char *)file : "configuration", key);
+}
+
+void daemon_use_log(const struct config *c)
+{
+	log_set_level(c->log_level);
+	log_set_json(c->log_json);
+	config_retired(c, warn_of_retired, c->path);
 }
 
 int daemon_configure_engines(struct daemon *d, const struct config *c, struct err *err)
@@ -577,8 +593,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	if (!rc)
 		rc = daemon_read_setup(d, NULL, &(struct setup_source){ 0 }, &d->setup, err);
 	if (!rc) {
-		log_set_level(d->setup->config->log_level);
-		log_set_json(d->setup->config->log_json);
+		daemon_use_log(d->setup->config);
 		other_work_look(
 			d); /* the first reading sets the marks; the next one is before the socket opens */
 		rc = open_parts(d, p->force, err);

@@ -81,7 +81,7 @@ struct daemon {
 	struct textfile *textfile;      /* NULL: none */
 	struct http *http;              /* NULL: none */
 	uint64_t next_id;
-	int64_t clock_offset_ns;        /* daemon_now_ns() less the time since the boot: clock.c */
+	int64_t clock_offset_ns;        /* daemon_now_ns() less the time since the boot: daemon_clock.c */
 	int64_t started_ns;
 
 	struct watcher *watcher;        /* ops/op_watch.c */
@@ -144,6 +144,8 @@ struct later; /* ops.h */
  * from->model, also on failure. */
 int daemon_read_setup(const struct daemon *d, const struct learning *learning,
                       const struct setup_source *from, struct setup **out, struct err *err);
+/* Of daemon.c. Level and format of the log, and a warning for each retired key that the file still has. */
+void daemon_use_log(const struct config *c);
 int daemon_server_limits(const struct config *c, struct server_params *out, struct err *err);
 void daemon_reload_abandon(struct daemon *d);
 /* In a thread. answer may be NULL. Takes from->model, also on failure; its text is borrowed until the end.

@@ -201,8 +201,7 @@ static int swap(struct daemon *d, struct setup **setup, struct rebound *r, struc
 	if (daemon_configure_engines(d, fresh->config, &engines))
 		log_error("%s", engines.text); /* its jobs wait until the next reload */
 	server_set_limits(d->server, &limits);
-	log_set_level(fresh->config->log_level);
-	log_set_json(fresh->config->log_json);
+	daemon_use_log(fresh->config);
 	*setup = d->setup;
 	d->setup = fresh;
 	setup_link_model(fresh);

@@ -280,8 +280,6 @@ void setup_sched_params(const struct setup *s, const struct model **own, struct 
 		.seed = c->seed,
 		.window_s = c->fair_window_s,
 		.adapt = c->learning.adapt,
-		.hysteresis = c->learning.hysteresis,
-		.explore = c->learning.explore,
 		.max_unstarted_cpus = c->max_unstarted_cpus_per_uid ? c->max_unstarted_cpus_per_uid
 								    : (c->slots + 1) / 2,
 	};

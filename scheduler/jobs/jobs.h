@@ -45,7 +45,6 @@ struct job {
 	double *epoch_choice; size_t n_epoch_choices; /* none: its epochs are fixed */
 	uint32_t tenant;               /* tenants.h */
 	bool limited;                  /* the limits of a user count for it: its owner is not an admin */
-	uint64_t recurring;            /* fingerprint of user, type and parameters */
 	bool stop_told;                /* it was decided that it stops early */
 	bool stop_awaits;              /* and the row that says so is on its way to the disk */
 	bool ready;                    /* an advised job whose turn it is, since ready_ns */

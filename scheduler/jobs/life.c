@@ -86,9 +86,9 @@ static double rate_of(const struct job *job, const struct candidate *c)
 
 unsigned life_rejected_by(const struct decision *d)
 {
-	static const unsigned order[] = { REASON_BEYOND_MODEL,  REASON_TOO_WIDE, REASON_DEVICES,
-					  REASON_MEMORY,        REASON_UNSTABLE, REASON_NO_BOUND,
-					  REASON_BREAKS_PROMISE };
+	static const unsigned order[] = { REASON_BEYOND_MODEL,   REASON_TOO_WIDE, REASON_DEVICES,
+					  REASON_MEMORY,         REASON_UNSTABLE, REASON_NO_BOUND,
+					  REASON_BREAKS_PROMISE, REASON_PRICE };
 	unsigned common = ~0u;
 
 	if (!isnan(d->smallest_slo_s))
@@ -135,6 +135,10 @@ static void why_rejected(const struct job_record *row, const struct decision *d,
 	else if (by == REASON_BREAKS_PROMISE)
 		snprintf(text, size, "every batch would break a promise already made (job %llu)",
 			 (unsigned long long)d->candidate[0].breaks);
+	else if (by == REASON_PRICE)
+		snprintf(text, size,
+			 "every batch would cost other jobs more than it brings, as busy as the machine is "
+			 "now");
 	else
 		snprintf(text, size, "no batch can be promised at any objective");
 	if (n > 0 && (size_t)n < size && d->other_load > 0.0 && !isnan(d->other_factor))

@@ -84,7 +84,7 @@ static int oracle_make(const struct replay_params *p, struct world_nodes *nodes,
 	o->p = p;
 	o->run = world_nodes_run(nodes, 0);
 	o->slots = world_cluster(p->world)->slots;
-	o->spread = decide_spread_later(0.0);
+	o->spread = decide_spread_later(0.0, 0);
 	o->fate = mem_calloc(p->trace->n_jobs, sizeof *o->fate);
 	status = o->fate ? 0 : err_nomem(err, "%zu jobs", p->trace->n_jobs);
 	if (!status)

@@ -10,7 +10,7 @@
 #include "scheduler/core/policy/policy.h"
 
 #define SIM_MAX_POLICIES 32
-#define SIM_POLICY_NAME 96
+#define SIM_POLICY_NAME 240 /* with the names of all layers that are left out */
 
 enum sim_queue { SIM_QUEUE_NONE, SIM_QUEUE_FIFO, SIM_QUEUE_EDF, SIM_QUEUE_WAITS }; /* brain_queue.c */
 

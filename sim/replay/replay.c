@@ -290,7 +290,7 @@ int replay_check(const struct sim_policy *p, const struct cluster *c, const stru
 
 bool replay_takes_chances(const struct sim_policy *p, const struct trace *t)
 {
-	if (!p->choice.policy || p->choice.policy->admits_all || p->choice.without & POLICY_CHANCE)
+	if (!p->choice.policy || p->choice.policy->admits_all || p->choice.no_chance)
 		return false;
 	if (p->choice.chance > 0.0)
 		return true;

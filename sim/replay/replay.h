@@ -46,7 +46,7 @@ extern const char *const daemons_share_name[DAEMONS_SHARES + 1]; /* "parts", "as
 struct replay_settings {            /* how policies decide; the same in all runs of a comparison */
 	double confidence;          /* of jobs that do not give one */
 	bool adapt;                 /* bounds follow what happens (core/learn/adapt.h) */
-	double hysteresis, explore, window_s; /* as in core/sched.h */
+	double window_s; /* as in core/sched.h */
 	size_t max_live;            /* jobs queued and running; more are refused; 0: 65,536 */
 	uint32_t daemons;           /* that share the cluster, and how; 0: one */
 	enum daemons_share share;

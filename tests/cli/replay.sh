@@ -146,7 +146,10 @@ expect 4 "a missing history" replay --from-history "$dir/nowhere" --policy naive
 expect 2 "a bad drift" replay $trace --policy naive $fluid --drift fast
 says err "drift 'fast'" "a bad drift: it is named"
 expect 2 "a bad noise" replay $trace --policy naive $fluid --noise loud
-expect 2 "a bad share to explore" replay $trace --policy naive $fluid --explore 120%
+expect 2 "an option that was removed" replay $trace --policy naive $fluid --explore 10%
+says err "--explore was removed" "an option that was removed: it says so"
+expect 2 "another option that was removed" replay $trace --policy naive $fluid --hysteresis 0.05
+says err "--hysteresis was removed" "another option that was removed: it says so"
 expect 2 "a key twice" replay $trace --policy naive $fluid --set noise=0.1 --set noise=0.2
 expect 2 "a sweep and a capacity" replay $trace --policy naive $fluid --sweep noise=0,0.1 --capacity 99%
 

@@ -136,7 +136,7 @@ static void print_table11(const struct paper_result *r, bool colour, struct strb
 		{ "the paper's boosting", "time", { 3024.48, 0.8887, NAN, NAN, NAN } },
 	};
 	struct cli_table t;
-	char name[128];
+	char name[SIM_POLICY_NAME + 64];
 
 	strbuf_printf(out, "\nTable 11: predictors on rows they have not seen (%s)\n",
 		      r->n_scores ? cli_clean(r->score[0].scored_by) : "none");

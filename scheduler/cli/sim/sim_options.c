@@ -1,9 +1,11 @@
 /* The options of replay and compare, and the command line as the record keeps it. */
 #include "scheduler/cli/sim/sim_options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define DEFAULT_SEED 1
+#define HELP_COLUMNS 70 /* of the text beside an option */
 
 /* ---- the options ---- */
 
@@ -12,6 +14,25 @@ void sim_options_init(struct sim_options *o)
 	*o = (struct sim_options){
 		.params = { .seed = DEFAULT_SEED, .level = 0.95, .settings = { .confidence = 0.9 } }
 	};
+}
+
+const char *sim_policy_help(const char *first, char *out)
+{
+	size_t used = (size_t)snprintf(out, SIM_POLICY_HELP,
+				       "%s;\npostrider:without=NAME+NAME leaves layers out:\n", first),
+	       line = used;
+
+	for (const struct layer_entry *l = layer_all; l->name && used < SIM_POLICY_HELP; l++) {
+		bool full = used - line + strlen(l->name) > HELP_COLUMNS;
+
+		used += (size_t)snprintf(out + used, SIM_POLICY_HELP - used, "%s%s",
+					 l == layer_all ? ""
+					 : full         ? ",\n"
+							: ", ",
+					 l->name);
+		line = full ? used - strlen(l->name) : line;
+	}
+	return out;
 }
 
 size_t sim_options_list(struct sim_options *o, struct cli_option *out)
@@ -50,10 +71,8 @@ size_t sim_options_list(struct sim_options *o, struct cli_option *out)
 		  "them out and say how many)",
 		  &o->strict },
 		{ 0, "no-adapt", CLI_FLAG, NULL, "do not adapt the bounds to what happens", &o->no_adapt },
-		{ 0, "hysteresis", CLI_TEXT, "X",
-		  "recurring jobs keep their batch unless another is better by this share", &o->hysteresis },
-		{ 0, "explore", CLI_TEXT, "X", "share of jobs with headroom that get the second best batch",
-		  &o->explore },
+		{ 0, "hysteresis", CLI_RETIRED, "X", "a recurring job gets the best batch, too", NULL },
+		{ 0, "explore", CLI_RETIRED, "X", "every job gets the best batch", NULL },
 		{ 0, "noise", CLI_TEXT, "X",
 		  "spread of a random factor on each job's work: 0.1 is about 10 %", &o->noise },
 		{ 0, "drift", CLI_TEXT, "D", "the machine gets slower: 20%@3600, or 20%@50% of the trace",

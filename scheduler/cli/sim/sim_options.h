@@ -19,7 +19,7 @@ struct sim_options {
 	bool usual_policies;      /* the user named none: those that cannot run here are left out */
 	uint64_t replications;
 	const char *history, *schema, *model, *cluster, *daemons;
-	const char *noise, *hysteresis, *explore; /* shares: "0.05" or "5%" */
+	const char *noise;        /* a share: "0.05" or "5%" */
 	const char *sweep, *capacity, *of, *by;
 	uint64_t from, to;        /* 0: not given */
 	bool no_adapt, strict, dry_run;
@@ -29,6 +29,11 @@ void sim_options_init(struct sim_options *o);
 /* Fills in the options of both and returns how many; the verb's own may follow, and an empty one ends the
  * list. */
 size_t sim_options_list(struct sim_options *o, struct cli_option *out);
+
+#define SIM_POLICY_HELP 640
+/* The help of --policy or --policies: `first`, and which layers of a policy can be left out. Returns out,
+ * which has room for SIM_POLICY_HELP. */
+const char *sim_policy_help(const char *first, char *out);
 
 /* The command line without the options that change no result (-o, --threads, -q, -v, --json, --no-color). To
  * be called before cli_parse(), which moves arguments. */

@@ -12,7 +12,6 @@
 #include "scheduler/store/store.h"
 
 #define MEASURED "measured:"
-#define MAX_HYSTERESIS 10.0
 
 /* "0.05", "5%" or "5 %" as 0.05; false: none of them. */
 static bool share_parse(const char *text, double *out)
@@ -371,10 +370,6 @@ int sim_setup_open(struct sim_setup *s, const struct cli *c, const struct sim_op
 	rc = read_policies(s, c, o, err);
 	if (!rc)
 		rc = share_option("noise", o->noise, 3.0, &p->noise, err);
-	if (!rc)
-		rc = share_option("hysteresis", o->hysteresis, MAX_HYSTERESIS, &p->settings.hysteresis, err);
-	if (!rc)
-		rc = share_option("explore", o->explore, 1.0, &p->settings.explore, err);
 	if (!rc)
 		rc = read_daemons(o->daemons, &p->settings, err);
 	if (!rc)

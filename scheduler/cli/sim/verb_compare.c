@@ -163,10 +163,12 @@ int verb_compare(int argc, char **argv)
 	struct cli_option option[SIM_OPTIONS + 1] = { { 0 } };
 	struct compare_options o = { 0 };
 	struct strbuf command = { 0 };
+	char help[SIM_POLICY_HELP];
 	const struct cli_option own[] = {
 		{ 0, "policies", CLI_TEXT, "P,...",
-		  "(default: " DEFAULT_POLICIES
-		  ");\nalso fixed:B, fixed:best, fifo, edf,\ncourier-waits, anova and optimum",
+		  sim_policy_help("(default: " DEFAULT_POLICIES ");\nalso fixed:B, fixed:best, fifo, edf,\n"
+				  "courier-waits, anova and optimum",
+				  help),
 		  &o.sim.policies },
 		{ 0, "baseline", CLI_TEXT, "P",
 		  "the policy that the others are tested against (default: the first fixed:B,\n"

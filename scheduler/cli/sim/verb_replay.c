@@ -6,6 +6,7 @@
 int verb_replay(int argc, char **argv)
 {
 	struct cli_option option[SIM_OPTIONS + 1] = { { 0 } };
+	char help[SIM_POLICY_HELP];
 	const char *policy = NULL;
 	struct sim_options o;
 	struct strbuf command = { 0 };
@@ -42,9 +43,10 @@ int verb_replay(int argc, char **argv)
 					 "policy",
 					 CLI_TEXT,
 					 "P",
-					 "courier, courier-tuned, card, postrider, greedy, naive, boost,\n"
-					 "boost-full, queueing, anova, fixed:B, greedy-oracle,\n"
-					 "priced-oracle or optimum",
+					 sim_policy_help("courier, courier-tuned, card, postrider, greedy, "
+							 "naive, boost,\nboost-full, queueing, anova, "
+							 "fixed:B, greedy-oracle,\npriced-oracle or optimum",
+							 help),
 					 &policy };
 	n = 1 + sim_options_list(&o, &option[1]);
 	option[n] = (struct cli_option){ .name = NULL };

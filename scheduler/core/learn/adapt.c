@@ -49,7 +49,7 @@ struct user_count { /* the scores of one user in a window */
 struct adapt {
 	size_t max_types, window, recent;
 	double step;
-	bool no_bias;
+	bool no_bias, no_quantile;
 	uint64_t observed;
 	double spread; /* of the model's errors in log time; NaN: not known */
 	struct track pool, *track, *kin; /* of all, of types, of families */
@@ -101,6 +101,7 @@ int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err)
 			: p->step < 0.0 ? 0.0
 					: p->step,
 		.no_bias = p->no_bias,
+		.no_quantile = p->no_quantile,
 		.spread = NAN,
 	};
 	struct adapt *new;
@@ -622,7 +623,9 @@ bool adapt_quantile(const struct adapt *a, struct adapt_who who, double confiden
 	*out_source = ADAPT_NONE;
 	if (!(confidence > 0.0 && confidence < 1.0))
 		return false;
-	pooled = weight_of(a, in_window(a, &a->pool), confidence);
+	if (a->no_quantile)
+		t = f = NULL;
+	pooled = a->no_quantile ? 0.0 : weight_of(a, in_window(a, &a->pool), confidence);
 	own = t ? weight_of(a, in_window(a, t), confidence) : 0.0;
 	kin = f ? weight_of(a, in_window(a, f), confidence) : 0.0;
 	if (pooled > 0.0) {

@@ -67,6 +67,7 @@ struct adapt_params {           /* all zero: the defaults */
 	size_t recent;          /* scores behind a bias, 30; at least 5 */
 	double step;            /* of the level, 0.005; below 0: the level does not move */
 	bool no_bias;           /* do not correct the expectation; the bound has to follow alone */
+	bool no_quantile;       /* keep the model's quantile, around the corrected expectation */
 };
 int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err);
 void adapt_free(struct adapt *a);

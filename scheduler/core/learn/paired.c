@@ -116,7 +116,6 @@ int paired_compare(const struct paired_jobs *j, double *work, struct paired_resu
 	fill(j, 0.0, 1.0, work);
 	r.new_error = stats_median(work, m);
 	fill(j, 1.0, -1.0, work);
-	r.improvement = stats_median(work, m);
 	paired_signed_rank(work, m, &r);
 	*out = r;
 	return 0;

@@ -21,7 +21,6 @@ struct paired_result {
 	bool exact;         /* p by all 2^n signs, ties included; else by the normal distribution, its
 	                       variance corrected for ties and the sum for continuity */
 	double old_error, new_error; /* medians of |log error| */
-	double improvement; /* median of the differences old - new; above 0: the new one is better */
 };
 
 struct paired_jobs {        /* borrowed */

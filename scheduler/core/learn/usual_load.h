@@ -1,5 +1,6 @@
 /* How busy others have kept the machine over the last seconds, minutes and hours. Their future load is not
- * known; the best guess for the next t seconds is the mean of the last t seconds. */
+ * known; a mean over the past is the guess, over the longer a past the further it is to reach (sched_ask.c:
+ * twice as long). */
 #ifndef SCHEDULER_CORE_USUAL_LOAD_H
 #define SCHEDULER_CORE_USUAL_LOAD_H
 
@@ -15,6 +16,7 @@ struct usual_load {
 void usual_load_begin(struct usual_load *u, int64_t now_ns, double load);
 /* The load was `load` since the last call. */
 void usual_load_pass(struct usual_load *u, int64_t now_ns, double load);
+/* The mean of the last `seconds`: of the next longer scale, and the past fades instead of ending. */
 double usual_load_for(const struct usual_load *u, double seconds);
 
 #endif

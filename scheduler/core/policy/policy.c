@@ -141,12 +141,20 @@ static int bad_setting(const struct policy *p, const char *text, const char *why
 			text_printable(text, shown, sizeof shown), why);
 }
 
-static int parse_part(const char *value, enum policy_part part, struct policy_choice *io)
+/* Those that can be left out of it; 0: none. */
+static unsigned layers_of(const struct policy *p)
+{
+	if (!p->bounds || !p->looks_ahead)
+		return 0;
+	return p->priced ? LAYERS_ALL : LAYERS_ALL & ~(unsigned)(LAYER_PRICE | LAYER_GIVE_BACK);
+}
+
+static int parse_layer(const char *value, enum layer layer, struct policy_choice *io)
 {
 	if (!strcmp(value, "no"))
-		io->without |= part;
+		io->without |= layer;
 	else if (!strcmp(value, "yes"))
-		io->without &= ~(unsigned)part;
+		io->without &= ~(unsigned)layer;
 	else
 		return -1;
 	return 0;
@@ -159,39 +167,42 @@ static int parse_setting(const char *key, const char *value, struct policy_choic
 	char shown[64];
 
 	if (!strcmp(key, "chance") && !p->admits_all) {
-		if (parse_part(value, POLICY_CHANCE, io) &&
+		io->no_chance = !strcmp(value, "no");
+		if (!io->no_chance && strcmp(value, "yes") &&
 		    (!text_number(value, &io->chance) || !(io->chance > 0.0 && io->chance < 1.0)))
 			return err_fail(
 				err, ERR_ARG,
 				"policy %s: the chance '%s' is neither no nor a number between 0 and 1",
 				p->name, text_printable(value, shown, sizeof shown));
 	} else if (!strcmp(key, "bounds") && p->bounds) {
-		if (parse_part(value, POLICY_BOUNDS, io))
+		if (parse_layer(value, LAYER_BOUNDS, io))
 			return bad_setting(p, value, "is neither yes nor no (bounds)", err);
 	} else if (!strcmp(key, "look_ahead") && p->looks_ahead) {
-		if (parse_part(value, POLICY_LOOK_AHEAD, io))
+		if (parse_layer(value, LAYER_LOOK_AHEAD, io))
 			return bad_setting(p, value, "is neither yes nor no (look_ahead)", err);
 	} else if (!strcmp(key, "price") && p->priced) {
-		if (parse_part(value, POLICY_PRICE, io) &&
+		if (parse_layer(value, LAYER_PRICE, io) &&
 		    (!text_number(value, &io->price) || !(io->price > 0.0 && io->price < INFINITY)))
 			return bad_setting(p, value, "is neither yes, no, nor a price above 0", err);
+	} else if (!strcmp(key, "without") && layers_of(p)) {
+		return layers_parse(value, p->name, layers_of(p), &io->without, err);
 	} else if (!strcmp(key, "model") && p->predictor) {
 		ops = predictor_find(value);
 		if (!ops)
 			return bad_setting(p, value, "is not the name of a model", err);
 		io->model = ops->name;
 	} else {
-		return err_fail(err, ERR_ARG, "policy %s has no setting '%s'; it has %s%s%s%s", p->name,
+		return err_fail(err, ERR_ARG, "policy %s has no setting '%s'; it has %s%s%s%s%s", p->name,
 				text_printable(key, shown, sizeof shown), p->admits_all ? "none" : "chance",
 				p->predictor ? ", model" : "", p->bounds ? ", bounds, look_ahead" : "",
-				p->priced ? ", price" : "");
+				layers_of(p) ? ", without" : "", p->priced ? ", price" : "");
 	}
 	return 0;
 }
 
 static int parse_settings(const char *text, struct policy_choice *io, struct err *err)
 {
-	char pair[128], shown[64];
+	char pair[LAYERS_TEXT + 16], shown[64]; /* "without=" and every layer is the longest */
 
 	for (const char *at = text;; at++) {
 		size_t len = strcspn(at, ",");
@@ -244,9 +255,9 @@ struct policy policy_resolve(const struct policy_choice *c)
 {
 	struct policy p = *c->policy;
 
-	p.bounds &= !(c->without & POLICY_BOUNDS);
-	p.looks_ahead &= !(c->without & POLICY_LOOK_AHEAD);
-	p.priced &= !(c->without & POLICY_PRICE);
+	p.bounds &= !(c->without & LAYER_BOUNDS);
+	p.looks_ahead &= !(c->without & LAYER_LOOK_AHEAD);
+	p.priced &= !(c->without & LAYER_PRICE);
 	if (c->model) {
 		p.predictor = c->model;
 		p.or_predictor = p.settings = NULL;
@@ -267,7 +278,7 @@ static bool knows_load(const struct model *m)
 	return false;
 }
 
-bool policy_wants(const struct policy *p, const char *predictor)
+static bool wants(const struct policy *p, const char *predictor)
 {
 	return !p->predictor || !strcmp(predictor, p->predictor) ||
 	       (p->or_predictor && !strcmp(predictor, p->or_predictor));
@@ -275,7 +286,7 @@ bool policy_wants(const struct policy *p, const char *predictor)
 
 bool policy_wants_with(const struct policy *p, const struct predictor *predictor)
 {
-	return policy_wants(p, predictor->ops->name) &&
+	return wants(p, predictor->ops->name) &&
 	       (!p->open_queue || settings_get(&predictor->settings, "queue") == QUEUE_PAPER);
 }
 
@@ -296,7 +307,7 @@ int policy_accepts(const struct policy_choice *c, const struct model *m, struct 
 		return err_fail(err, ERR_ARG,
 				"policy %s needs a model: postrider train DATA.csv --policy %s -o MODEL",
 				p->name, p->name);
-	if (!m->time.predictor.ops || (!policy_wants(p, m->time.predictor.ops->name) && !from_campaign(p, m)))
+	if (!m->time.predictor.ops || (!wants(p, m->time.predictor.ops->name) && !from_campaign(p, m)))
 		return err_fail(
 			err, ERR_ARG,
 			"policy %s wants the model %s%s%s of response time, and this one is %s: postrider "

@@ -1,6 +1,7 @@
 /* The table of policies: how a batch is chosen. Configurations, the command line, the simulator and tests
  * find a policy by its name in policy_all[]; "fixed:128" is `fixed` with an argument, and
- * "postrider:chance=0.5" is `postrider` that takes what it cannot promise for a chance of one half.
+ * "postrider:chance=0.5" is `postrider` that takes what it cannot promise for a chance of one half, and
+ * "postrider:without=bias+told" is `postrider` without two of its layers (layers.h).
  *
  * A policy says which model it wants, whether it decides on the bound or on the expectation, whether it looks
  * ahead, and how it picks among the candidates. sched.c does the rest, the same for all. */
@@ -12,6 +13,7 @@
 #include "common/err.h"
 #include "common/rng.h"
 #include "predictors/model.h"
+#include "scheduler/core/policy/layers.h"
 
 struct decision;
 struct policy;
@@ -19,13 +21,12 @@ struct policy;
 struct policy_choice {            /* a policy with its argument, as a configuration names it */
 	const struct policy *policy;
 	double batch;             /* of fixed:B; NaN otherwise */
-	double chance;            /* of NAME:chance=C: for jobs that ask for none themselves; 0: none.
-	                             NAME:chance=no takes no job by chance, whatever it asks for */
+	double chance;            /* of NAME:chance=C: for jobs that ask for none themselves; 0: none */
+	bool no_chance;           /* of NAME:chance=no: no job is taken by chance, whatever it asks for */
 	double price;             /* of NAME:price=X: a constant one for a process-second; 0: it is found */
-	unsigned without;         /* parts that are switched off: enum policy_part, or-ed */
+	unsigned without;         /* of NAME:without=L+L: layers that are left out (enum layer, or-ed) */
 	const char *model;        /* of NAME:model=M, instead of the one it wants; NULL: none */
 };
-enum policy_part { POLICY_BOUNDS = 1, POLICY_LOOK_AHEAD = 2, POLICY_PRICE = 4, POLICY_CHANCE = 8 };
 
 struct policy {
 	const char *name;         /* "courier" */
@@ -59,9 +60,8 @@ int policy_parse(const char *text, struct policy_choice *out, struct err *err);
 struct policy policy_resolve(const struct policy_choice *c);
 const char *policy_names(void); /* "courier, postrider, ..., fixed:B": for messages */
 
-/* Is the model of this name one that the policy wants? A policy that wants none takes any. */
-bool policy_wants(const struct policy *p, const char *predictor);
-/* The same of a model with its settings: a policy with open_queue also asks which queue it stands on. */
+/* Is this model one that the policy wants? A policy that wants none takes any; one with open_queue also asks
+ * which queue it stands on. */
 bool policy_wants_with(const struct policy *p, const struct predictor *predictor);
 /* ERR_ARG, with the command that would train the right one, unless the model is what the policy wants. */
 int policy_accepts(const struct policy_choice *c, const struct model *m, struct err *err);

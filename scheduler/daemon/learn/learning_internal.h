@@ -104,7 +104,6 @@ static inline const struct model_slot *learner_slot(const struct learner *e)
 struct learner *learner_of(const struct learning *l, const struct job *job);
 const struct job_type *learner_type(const struct learner *e); /* NULL: it is the configuration's model */
 
-void learner_begin_anew(struct learner *e); /* another model */
 int learner_train_new(struct learner *e, const struct setup *s, struct err *err); /* its versions and its
                                                                                     thread */
 /* At the start of the daemon, before there are jobs: the versions that the journals say are in use. */

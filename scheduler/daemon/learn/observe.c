@@ -146,7 +146,8 @@ static void drift_begin(struct learner *l, const double *score, size_t n, double
 		log_warn("no alarm when the machine changes: %s", err.text);
 }
 
-void learner_begin_anew(struct learner *l)
+/* Another model. */
+static void begin_anew(struct learner *l)
 {
 	const struct model_slot *s = learner_slot(l);
 	const struct conformal *c = s->model ? &s->model->time.conformal : NULL;
@@ -522,7 +523,7 @@ int learning_new(struct daemon *d, struct learning **out, struct err *err)
 		return rc;
 	}
 	for (size_t i = 0; i < l->n; i++)
-		learner_begin_anew(l->learner[i]);
+		begin_anew(l->learner[i]);
 	*out = l;
 	return 0;
 }
@@ -535,7 +536,7 @@ void learning_model_changed(struct learning *l)
 
 		/* The same model again: what was learned of it holds. */
 		if (strcmp(e->model_name, learner_slot(e)->name))
-			learner_begin_anew(e);
+			begin_anew(e);
 		learner_train_changed(e);
 	}
 }

@@ -32,7 +32,7 @@ struct metrics_type {
 };
 
 struct metrics { /* since the start */
-	uint64_t verdict[SCHED_CHANCE + 1], duplicates;
+	uint64_t verdict[SCHED_CHANCE + 1];
 	uint64_t rejected[METRICS_ERROR_CODES]; /* by bit of enum decide_reason; the last: another reason */
 	uint64_t error[METRICS_ERROR_CODES];    /* error replies, by metrics_error_code[] */
 	uint64_t ended[N_JOB_STATES];

@@ -118,10 +118,10 @@ static void put_submissions(struct scrape *s)
 
 static void put_rejections(struct scrape *s)
 {
-	static const enum decide_reason reason[] = { REASON_SLO_EXCEEDED, REASON_NO_BOUND,
-						     REASON_MEMORY,       REASON_BREAKS_PROMISE,
-						     REASON_TOO_WIDE,     REASON_BEYOND_MODEL,
-						     REASON_DEVICES,      REASON_UNSTABLE };
+	static const enum decide_reason reason[] = {
+		REASON_SLO_EXCEEDED, REASON_NO_BOUND, REASON_MEMORY,   REASON_BREAKS_PROMISE, REASON_TOO_WIDE,
+		REASON_BEYOND_MODEL, REASON_DEVICES,  REASON_UNSTABLE, REASON_PRICE
+	};
 	const struct metrics *m = &s->d->metrics;
 
 	for (size_t i = 0; i < sizeof reason / sizeof *reason; i++)

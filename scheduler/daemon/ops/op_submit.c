@@ -8,7 +8,6 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "common/rng.h"
 #include "scheduler/daemon/ops/submission.h"
 #include "scheduler/daemon/retention.h"
 
@@ -117,18 +116,6 @@ void op_predict(struct request *r)
 }
 
 /* ---- submit ---- */
-
-/* Jobs of one user with the same type and parameters are the same job again. */
-static uint64_t fingerprint(uid_t uid, const char *type, const char *params)
-{
-	uint64_t h = rng_mix(uid + 1);
-
-	for (const char *s = type; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
-	for (const char *s = params; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
-	return rng_mix(h) | 1;
-}
 
 /* A user who is not an admin may have as many jobs in the queue as there are places left, so that one user
  * cannot take the last places: one user alone gets half of the queue, two get a third each (the dynamic
@@ -279,7 +266,6 @@ static int new_job(struct request *r, const struct submission *f, struct binding
 		binding_give(b, *out);
 		(*out)->tenant = f->tenant;
 		(*out)->limited = !request_admin(r);
-		(*out)->recurring = fingerprint(row.uid, row.type, row.params);
 	}
 	strbuf_release(&params);
 	strbuf_release(&batches);

@@ -46,7 +46,7 @@ static const char everything[] =
 	"\"learning\":{\"table\":\"/tmp/runs.csv\",\"schema\":\"/tmp/s.json\",\"curves\":\"/tmp/c.csv\","
 	"\"retrain_after\":0,\"min_observations\":12,\"test_jobs\":20,\"significance\":0.01,\"keep_"
 	"versions\":3,"
-	"\"explore\":0.1,\"hysteresis\":0.2,\"adapt\":false,\"promise_after\":19,"
+	"\"adapt\":false,\"promise_after\":19,"
 	"\"probe\":\"auto\",\"probe_after_s\":12},"
 	"\"types\":{\"b\":{\"about\":\"second\"},\"a\":{},\"a.c\":{}}}";
 
@@ -104,8 +104,8 @@ TEST(test_every_key_of_tenants_and_learning_reaches_its_place)
 	assert_string_equal(l->schema, "/tmp/s.json");
 	assert_string_equal(l->curves, "/tmp/c.csv");
 	assert_true(l->retrain_after == 0 && l->min_observations == 12 && l->test_jobs == 20);
-	assert_true(l->significance == 0.01 && l->keep_versions == 3 && l->explore == 0.1);
-	assert_true(l->hysteresis == 0.2 && !l->adapt && l->promise_after == 19);
+	assert_true(l->significance == 0.01 && l->keep_versions == 3);
+	assert_true(!l->adapt && l->promise_after == 19);
 	assert_true(l->probe == PROBE_AUTO && l->probe_after_s == 12.0);
 	config_free(c);
 }
@@ -158,8 +158,8 @@ TEST(test_an_empty_file_is_the_defaults)
 	assert_true(!c->learning.table && !c->learning.schema && !c->learning.curves && c->learning.adapt);
 	assert_true(c->learning.retrain_after == 200 && c->learning.min_observations == 30);
 	assert_true(c->learning.test_jobs == 50 && c->learning.significance == 0.05);
-	assert_true(c->learning.keep_versions == 10 && c->learning.explore == 0.0);
-	assert_true(c->learning.hysteresis == 0.05 && c->learning.promise_after == 9);
+	assert_true(c->learning.keep_versions == 10);
+	assert_true(c->learning.promise_after == 9);
 	assert_true(c->learning.probe == PROBE_OFF && c->learning.probe_after_s == 300.0);
 	config_free(c);
 	config_free(d);

@@ -65,6 +65,14 @@ TEST(test_nothing_is_told_where_nothing_is_wrong)
 	one(TYPE(",\"cpus\":{\"max\":1},\"work_dir\":\"/\",\"env\":{\"A\":\"b\"}"), 0, "");
 }
 
+TEST(test_retired_keys_are_named)
+{
+	one(TYPE("") ",\"learning\":{\"explore\":\"any\"}", 0,
+	    "note configuration: learning.explore: no longer has an effect");
+	one(TYPE("") ",\"learning\":{\"hysteresis\":0.05}", 0,
+	    "note configuration: learning.hysteresis: no longer has an effect");
+}
+
 TEST(test_programs_must_be_there)
 {
 	one(",\"types\":{\"t\":{\"argv\":[\"/nowhere/x\",\"{batch}\"],\"batches\":[64]}}", 1,
@@ -126,6 +134,12 @@ TEST(test_the_state_folder_must_be_usable)
 		assert_int_equal(chown(c->state_dir, 12345, 0), 0);
 		tells(c, 1, "belongs to uid 12345");
 	}
+	free(c->state_dir);
+	c->state_dir = malloc(CONFIG_MAX_STATE_DIR + 2);
+	memset(c->state_dir, 'd', CONFIG_MAX_STATE_DIR + 1);
+	c->state_dir[0] = '/';
+	c->state_dir[CONFIG_MAX_STATE_DIR + 1] = '\0';
+	tells(c, 1, "state_dir: a path of 3841 bytes, at most 3840 are possible");
 	free(c->state_dir);
 	c->state_dir = strdup("/etc/passwd/state");
 	tells(c, 1, "state_dir: /etc/passwd/state: ");

@@ -174,8 +174,6 @@ TEST(test_ranges_of_learning_are_checked)
 		{ "test_jobs", "5", "100000", "4", "100001" },
 		{ "significance", "1e-6", "0.5", "0", "0.51" },
 		{ "keep_versions", "1", "1000", "0", "1001" },
-		{ "explore", "0", "1", "-0.1", "1.1" },
-		{ "hysteresis", "0", "10", "-0.1", "11" },
 		{ "promise_after", "0", "1000000", "-1", "1000001" },
 		{ "adapt", "true", "false", "1", "\"no\"" },
 		{ "probe_after_s", "0", "1e7", "-1", "1e8" },

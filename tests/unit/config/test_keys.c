@@ -122,6 +122,11 @@ static void check_table(const char *section, const char *prefix, const struct ke
 		} else if (k->kind == KEY_PART) {
 			strcat(key, ".");
 			check_table(section, key, k->part);
+		} else if (k->kind == KEY_RETIRED) {
+			char text[512];
+
+			if (*cell(section, key, 0, text, sizeof text))
+				fail_msg("%s: a retired key has a row", key);
 		} else if (!strcmp(key, "params") || !strcmp(key, "env")) {
 			strcat(key, ".NAME");
 			check_key(section, key, k);
@@ -172,4 +177,70 @@ TEST(test_tables_fit_and_no_key_is_there_twice)
 		}
 		assert_null(all[t][n].name); /* none was cut off */
 	}
+}
+
+/* ---- retired keys ---- */
+
+struct part {
+	bool old_b, old_c;
+	double kept;
+};
+
+struct whole {
+	bool old_a;
+	struct part part;
+};
+
+static const struct key part_keys[] = {
+	{ "b", KEY_RETIRED, .at = offsetof(struct part, old_b) },
+	{ "kept", KEY_NUMBER, .at = offsetof(struct part, kept), 0.0, 9.0, 2.5 },
+	{ "c", KEY_RETIRED, .at = offsetof(struct part, old_c) },
+	{ 0 },
+};
+
+static const struct key whole_keys[] = {
+	{ "a", KEY_RETIRED, .at = offsetof(struct whole, old_a) },
+	{ "part", KEY_PART, .at = offsetof(struct whole, part), .part = part_keys },
+	{ 0 },
+};
+
+static void note(void *owner, const char *key)
+{
+	strbuf_printf(owner, "%s ", key);
+}
+
+static void retired_of(const char *text, double kept, const char *expected, const char *written)
+{
+	const char *known[KEYS_MAX + 1];
+	struct strbuf told = { 0 }, out = { 0 };
+	struct json_writer w;
+	struct whole x;
+	struct json *v = NULL;
+	struct fields f;
+
+	assert_int_equal(json_parse("c", text, strlen(text), &v, NULL), 0);
+	keys_names(whole_keys, known);
+	keys_default(whole_keys, &x);
+	fields_open(&f, "c", ": ", v, known, NULL);
+	keys_read(&f, whole_keys, &x);
+	assert_int_equal(f.rc, 0);
+	assert_true(x.part.kept == kept);
+	keys_retired(whole_keys, &x, note, &told);
+	assert_string_equal(strbuf_text(&told), expected);
+	json_begin(&w, &out, false);
+	json_open(&w, '{');
+	keys_write(whole_keys, &x, &w);
+	json_close(&w, '}');
+	assert_string_equal(strbuf_text(&out), written);
+	json_free(v);
+	strbuf_release(&told);
+	strbuf_release(&out);
+}
+
+TEST(test_retired_keys_are_accepted_and_named_and_not_written)
+{
+	retired_of("{}", 2.5, "", "{\"part\":{\"kept\":2.5}}");
+	retired_of("{\"a\":[1,\"x\"],\"part\":{\"kept\":4,\"c\":-7}}", 4.0, "a part.c ",
+		   "{\"part\":{\"kept\":4}}");
+	retired_of("{\"part\":{\"b\":0.5}}", 2.5, "part.b ", "{\"part\":{\"kept\":2.5}}");
 }

@@ -153,6 +153,30 @@ TEST(test_the_column_out_of_reach_is_named)
 	drop(&f);
 }
 
+/* Batches beyond the reach of 16 to 1024: the one that is nearest to it is named, wherever it stands. */
+TEST(test_the_batch_out_of_reach_that_is_nearest_is_named)
+{
+	static const double above[] = { 3000, 2100, 9000 }, around[] = { 5, 9, 5000 };
+	struct fixture f;
+	struct decision d;
+	struct decide_params p;
+
+	make(&f, times, accuracies, 9, 25.0, 0.0);
+	p = (struct decide_params){ .model = f.m,
+				    .job = &f.job,
+				    .slo_s = 1e6,
+				    .confidence = 0.9,
+				    .candidate = above,
+				    .n_candidates = 3 };
+	assert_int_equal(decide(&p, &d, NULL), 0);
+	assert_string_equal(d.beyond, "batch");
+	assert_true(d.beyond_value == 2100 && d.beyond_least == 16 && d.beyond_most == 1024);
+	p.candidate = around;
+	assert_int_equal(decide(&p, &d, NULL), 0);
+	assert_true(d.beyond_value == 9);
+	drop(&f);
+}
+
 TEST(test_a_time_that_is_not_above_zero_is_no_answer)
 {
 	static const double some[] = { -500, 0, 300, 200, 100 };

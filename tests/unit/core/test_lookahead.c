@@ -351,28 +351,6 @@ TEST(test_numbers_from_the_play_of_another_candidate_are_those_of_an_own_play)
 	assert_true(several[0] > 20 && several[1] > 20 && broken > 20);
 }
 
-TEST(test_a_recurring_job_is_played_with_what_it_had)
-{
-	struct stage t;
-
-	build(&t, 4);
-	run(&t, 1, 1);
-	t.scene.starting = true;
-	t.scene.recalls = true;
-	t.scene.recalled_batch = 128;
-	t.scene.recalled_epochs = NAN;
-	t.scene.hysteresis = 0.05; /* from 128 to 32 the accuracy gains 1 % */
-	queue_behind(&t, MANY - 1, 0.0);
-	ask(&t, NULL, 0, 1e6);
-	assert_false(isnan(t.d.candidate[2].delays_s));
-	assert_true(isnan(t.d.candidate[0].delays_s));
-	t.scene.hysteresis = 0.005;
-	ask(&t, NULL, 0, 1e6);
-	assert_true(isnan(t.d.candidate[2].delays_s));
-	assert_false(isnan(t.d.candidate[0].delays_s));
-	strike(&t);
-}
-
 /* The waits of candidates that are not played: for the end of another job, or for slots. */
 TEST(test_approximate_waits_know_ends_and_slots)
 {

@@ -139,6 +139,32 @@ TEST(test_the_harm_to_a_job_is_in_proportion_to_its_value)
 	near(harm[1], 2.0 * harm[0]);
 }
 
+/* The daemon asks again for a job that was rejected, if it takes it to learn from it. That is one arrival. */
+TEST(test_a_job_that_is_asked_for_twice_is_one_arrival)
+{
+	double price[2];
+
+	for (int twice = 0; twice < 2; twice++) {
+		struct bed b;
+		struct sched_request r;
+
+		make(&b, "postrider", 4);
+		assert_int_equal(submit_batch(&b, 0, 1, &b64, 200), SCHED_PROMISED);
+		assert_int_equal(next(&b, 0), 1);
+		r = job(&b, 2, 14);
+		assert_int_equal(submit(&b, 10, &r), SCHED_REJECTED);
+		r.slo_s = NAN;
+		if (twice)
+			assert_int_equal(submit(&b, 10, &r), SCHED_BEST_EFFORT);
+		r = job(&b, 3, NAN);
+		assert_int_equal(sched_what_if(b.s, 11 * S, &r, &b.d, &b.verdict, NULL), 0);
+		price[twice] = b.d.price;
+		drop(&b);
+	}
+	assert_true(price[0] > 0.0);
+	near(price[1], price[0]);
+}
+
 /* A constant price that no job is worth: on an idle machine one is promised all the same, beside another
  * none. One taken by chance waits while another runs, says why, and starts when nothing runs. */
 TEST(test_a_job_that_costs_more_than_it_brings_waits)

@@ -1,7 +1,6 @@
 /* What the scheduler learns from jobs that have ended, from end to end: bounds that hold at the asked
- * confidence also when the machine has changed, recurring jobs that keep their batch, and exploration. On the
- * model of hand_model.h; how long a job runs is the model's own time at its start, times a factor of known
- * noise. */
+ * confidence also when the machine has changed. On the model of hand_model.h; how long a job runs is the
+ * model's own time at its start, times a factor of known noise. */
 #include <stdio.h>
 
 #include "common/mem.h"
@@ -259,13 +258,9 @@ TEST(test_nothing_is_allocated_while_it_learns)
 	struct sched_params p = params(&w->b, "postrider", SLOTS);
 
 	p.adapt = true;
-	p.hysteresis = 0.05;
-	p.explore = 0.2;
 	remake(&w->b, &p);
 	mem_fail_at(1, true);
 	play(w);
-	for (uint64_t key = 1; key < 2 * SCHED_RECURRING; key++)
-		sched_remember(w->b.s, key, 64, NAN);
 	assert_false(mem_failed());
 	mem_fail_at(0, false);
 	free_world(w);
@@ -465,10 +460,8 @@ TEST(test_another_model_begins_anew_and_the_same_does_not)
 
 	make_adapting(&b, true);
 	learn(&b, 1, 1.5, 200);
-	sched_remember(b.s, 77, 128, NAN);
 	p = params(&b, "postrider", SLOTS);
 	p.adapt = true;
-	p.hysteresis = 0.05;
 	assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), 0);
 	assert_true(ask_one(&b, &b64, 1).time_s > 145.0);
 	other = hand_model(&hand_hybrid);
@@ -481,24 +474,6 @@ TEST(test_another_model_begins_anew_and_the_same_does_not)
 	assert_null(sched_adapt(b.s, 0));
 	model_free(b.m);
 	b.m = other;
-	drop(&b);
-}
-
-TEST(test_bad_parameters_are_refused)
-{
-	const double bad[] = { -0.1, NAN, INFINITY };
-	struct bed b;
-
-	make(&b, "postrider", SLOTS);
-	for (size_t i = 0; i < 3; i++) {
-		struct sched_params p = params(&b, "postrider", SLOTS);
-
-		p.hysteresis = bad[i];
-		assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), -ERR_ARG);
-		p.hysteresis = 0.0;
-		p.explore = bad[i];
-		assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), -ERR_ARG);
-	}
 	drop(&b);
 }
 
@@ -524,206 +499,5 @@ TEST(test_too_little_memory_is_said)
 		assert_int_equal(rc, -ERR_NOMEM);
 		assert_null(s);
 	}
-	drop(&b);
-}
-
-/* ---- recurring jobs ---- */
-
-/* Accuracies are 0.9968, 0.9936, 0.9872, 0.9744 for batches 32, 64, 128, 256: from 128 to 64 they gain 0.65
- * %, to 32 0.97 %. Their bounds alone are 240, 120, 60, 30 s. */
-static void make_keeping(struct bed *b)
-{
-	struct sched_params p;
-
-	make(b, "postrider", SLOTS);
-	p = params(b, "postrider", SLOTS);
-	p.hysteresis = 0.008;
-	remake(b, &p);
-}
-
-/* Comes, starts and ends; what it took at the start. */
-static double comes_again(struct bed *b, uint64_t id, uint64_t key, double slo_s)
-{
-	struct sched_request r = job(b, id, slo_s);
-	int64_t now_s = 1000 * (int64_t)id;
-	double arrived;
-
-	r.recurring = key;
-	assert_int_equal(submit(b, now_s, &r), isnan(slo_s) ? SCHED_BEST_EFFORT : SCHED_PROMISED);
-	arrived = b->d.candidate[b->d.chosen].decision;
-	assert_int_equal(next(b, now_s), id);
-	near(b->d.candidate[b->d.chosen].decision, arrived);
-	assert_int_equal(sched_remove(b->s, (now_s + 10) * S, id, NULL), 0);
-	return arrived;
-}
-
-TEST(test_a_recurring_job_keeps_its_batch_unless_the_gain_is_large)
-{
-	struct bed b;
-
-	make_keeping(&b);
-	near(comes_again(&b, 1, 5, 61), 128);
-	near(comes_again(&b, 2, 5, 121), 128); /* 64 would gain 0.65 % */
-	assert_int_equal(b.d.candidate[1].reasons, REASON_NOT_PICKED);
-	assert_int_equal(b.d.candidate[2].reasons, 0);
-	assert_int_equal(b.d.candidate[3].reasons, REASON_LOWER_ACCURACY);
-	near(comes_again(&b, 3, 6, 121), 64); /* it is another one */
-	near(comes_again(&b, 4, 0, 121), 64); /* one that does not recur */
-	near(comes_again(&b, 5, 5, 241), 32); /* 0.97 % */
-	near(comes_again(&b, 6, 5, NAN), 32);
-	drop(&b);
-}
-
-TEST(test_an_objective_at_risk_moves_a_recurring_job)
-{
-	struct bed b;
-
-	make_keeping(&b);
-	near(comes_again(&b, 1, 5, 61), 128);
-	near(comes_again(&b, 2, 5, 59), 256);
-	drop(&b);
-}
-
-TEST(test_a_job_late_at_its_start_leaves_its_batch)
-{
-	struct bed b;
-	struct sched_request r;
-
-	make_keeping(&b);
-	near(comes_again(&b, 1, 5, 61), 128);
-	r = job(&b, 2, 61);
-	r.recurring = 5;
-	submit(&b, 5000, &r);
-	near(b.d.candidate[b.d.chosen].decision, 128);
-	assert_int_equal(next(&b, 5025), 2); /* 36 s are left */
-	near(b.d.candidate[b.d.chosen].decision, 256);
-	drop(&b);
-}
-
-TEST(test_only_starts_are_remembered)
-{
-	struct bed b;
-	struct sched_request r;
-
-	make_keeping(&b);
-	r = job(&b, 1, 61);
-	r.recurring = 5;
-	assert_int_equal(sched_what_if(b.s, S, &r, &b.d, &b.verdict, NULL), 0);
-	submit(&b, 1, &r);
-	assert_int_equal(sched_remove(b.s, S, 1, NULL), 0);
-	near(comes_again(&b, 2, 5, 121), 64);
-	sched_remember(b.s, 5, 128, NAN); /* as after a restart */
-	r.id = 3;
-	r.slo_s = 121;
-	assert_int_equal(sched_what_if(b.s, 5000 * S, &r, &b.d, &b.verdict, NULL), 0);
-	near(b.d.candidate[b.d.chosen].decision, 128);
-	near(comes_again(&b, 6, 5, 121), 128);
-	drop(&b);
-}
-
-TEST(test_a_restored_job_that_runs_is_remembered)
-{
-	struct bed b;
-	struct sched_restored r = { .running = true, .taken = { .decision = 128, .epochs = NAN } };
-
-	make_keeping(&b);
-	r.request = job(&b, 1, 500);
-	r.request.recurring = 5;
-	assert_int_equal(sched_restore(b.s, &r, NULL), 0);
-	assert_int_equal(sched_remove(b.s, 50 * S, 1, NULL), 0);
-	near(comes_again(&b, 2, 5, 121), 128);
-	drop(&b);
-}
-
-/* On a machine with very many jobs most candidates are only estimated: what is kept must have been played. */
-TEST(test_what_is_kept_was_looked_at_among_many_jobs)
-{
-	struct bed b;
-	struct sched_params p;
-	struct sched_request r;
-
-	make(&b, "postrider", SLOTS);
-	p = params(&b, "postrider", 1000);
-	p.hysteresis = 0.008;
-	remake(&b, &p);
-	for (uint64_t id = 1; id <= 300; id++) {
-		r = job(&b, id, 1e5 + (double)id);
-		r.batch = &b512;
-		r.n_batches = 1;
-		r.cpus = 1;
-		assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
-	}
-	while (next(&b, 0))
-		;
-	assert_int_equal(sched_running(b.s), 300);
-	sched_remember(b.s, 5, 64, NAN);
-	r = job(&b, 500, 1e6);
-	r.recurring = 5;
-	assert_int_equal(submit(&b, 1, &r), SCHED_PROMISED);
-	near(b.d.candidate[b.d.chosen].decision, 64);
-	assert_false(isnan(b.d.candidate[b.d.chosen].delays_s));
-	assert_true(isnan(b.d.candidate[0].delays_s)); /* the best was not needed */
-	drop(&b);
-}
-
-/* ---- exploration ---- */
-
-static size_t explored(struct bed *b, uint64_t from, uint64_t to, double slo_s, uint64_t key, bool *out)
-{
-	size_t n = 0;
-
-	for (uint64_t id = from; id < to; id++) {
-		struct sched_request r = job(b, id, slo_s);
-
-		r.recurring = key;
-		submit(b, (int64_t)id, &r);
-		near(b->d.candidate[b->d.chosen].decision, 32); /* never on arrival */
-		assert_int_equal(next(b, (int64_t)id), id);
-		out[id - from] = b->d.candidate[b->d.chosen].decision != 32;
-		if (out[id - from]) {
-			near(b->d.candidate[b->d.chosen].decision, 64);
-			assert_int_equal(b->d.candidate[0].reasons, REASON_NOT_PICKED);
-		}
-		n += out[id - from];
-		assert_int_equal(sched_remove(b->s, (int64_t)id * S + 1, id, NULL), 0);
-	}
-	return n;
-}
-
-TEST(test_a_share_of_the_jobs_with_headroom_explores)
-{
-	static bool first[2000], again[2000];
-	struct bed b;
-	struct sched_params p;
-	size_t n;
-
-	make(&b, "greedy", SLOTS);
-	p = params(&b, "greedy", SLOTS);
-	assert_int_equal(explored(&b, 1, 500, 1000, 0, first), 0); /* off */
-	p.explore = 0.3;
-	remake(&b, &p);
-	n = explored(&b, 1, 2001, 1000, 0, first);
-	printf("explored: %.1f %% of 2000 where 30 %% may\n", (double)n / 20.0);
-	assert_true(n >= 540 && n <= 660);
-	remake(&b, &p);
-	assert_int_equal(explored(&b, 1, 2001, 1000, 0, again), n);
-	assert_memory_equal(first, again, sizeof first);
-	assert_int_equal(explored(&b, 3001, 4000, 400, 0, again), 0); /* too little headroom */
-	assert_int_equal(explored(&b, 5001, 6000, NAN, 0, again), 0); /* no promise */
-	drop(&b);
-}
-
-TEST(test_a_recurring_job_does_not_keep_what_it_explored)
-{
-	static bool out[2000];
-	struct bed b;
-	struct sched_params p;
-
-	make(&b, "postrider", SLOTS);
-	p = params(&b, "postrider", SLOTS);
-	p.explore = 0.3;
-	p.hysteresis = 0.05;
-	remake(&b, &p);
-	assert_true(explored(&b, 1, 501, 1000, 9, out) > 100); /* and arrivals still say 32 */
 	drop(&b);
 }

@@ -58,6 +58,29 @@ TEST(test_a_short_wait_for_a_better_batch_is_taken)
 	drop(&b);
 }
 
+/* Behind the neighbour the job could have 20 s of work as well. Its two cpus cost 0.004 a second: 0.08 for an
+ * accuracy of 0.968, and 0.04 for one of 0.936. */
+TEST(test_a_more_accurate_batch_behind_the_neighbour_may_lose_by_its_price)
+{
+	static const double three[] = { 320, 640, 6400 };
+	struct bed b;
+	struct sched_request r;
+
+	make(&b, "postrider:price=0.002", 4);
+	assert_int_equal(submit_batch(&b, 0, 17, &two_s, 4.0), SCHED_PROMISED);
+	assert_int_equal(next(&b, 0), 17);
+	r = job(&b, 18, 400.0);
+	r.batch = three;
+	r.n_batches = 3;
+	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+	near(chosen(&b)->decision, 640);
+	assert_int_equal(chosen(&b)->behind, 17);
+	assert_true(b.d.candidate[0].feasible);
+	assert_int_equal(b.d.candidate[0].reasons, REASON_PRICE);
+	assert_int_equal(b.d.candidate[2].reasons & ~(unsigned)REASON_EXTRAPOLATED, REASON_LOWER_ACCURACY);
+	drop(&b);
+}
+
 TEST(test_it_starts_sooner_when_the_neighbour_ends_sooner)
 {
 	struct bed b;

@@ -303,8 +303,16 @@ TEST(test_its_time_ends_with_its_deadline)
 	assert_false(sched_chance_gone(b.s, 13 * S, 1));
 	assert_true(sched_chance_gone(b.s, 14 * S + 2, 1));
 	assert_int_equal(sched_remove(b.s, 15 * S, 1, NULL), 0);
-	assert_int_equal(submit_batch(&b, 15, 2, &b512, 100), SCHED_PROMISED);
-	assert_int_equal(next(&b, 15), 2);
+	/* what a start may take is kept from what is promised, and not taken from the job once it runs */
+	assert_int_equal(sched_set_lag(b.s, 1.0, NULL), 0);
+	assert_int_equal(submit_chance(&b, 15, 3, near_s, 0.3), SCHED_CHANCE);
+	assert_int_equal(next(&b, 15), 3);
+	assert_true(llabs(sched_overtime_ns(b.s, &id) - 29 * S) <= 1);
+	assert_false(sched_chance_gone(b.s, 28 * S + S / 2, 3));
+	assert_true(sched_chance_gone(b.s, 29 * S + 2, 3));
+	assert_int_equal(sched_remove(b.s, 30 * S, 3, NULL), 0);
+	assert_int_equal(submit_batch(&b, 30, 2, &b512, 100), SCHED_PROMISED);
+	assert_int_equal(next(&b, 30), 2);
 	assert_true(sched_overtime_ns(b.s, &id) == SCHED_NEVER); /* a promise is kept, if late */
 	assert_false(sched_chance_gone(b.s, 200 * S, 2));
 	drop(&b);

@@ -190,6 +190,83 @@ TEST(test_an_owner_cannot_start_what_has_no_device)
 	drop(&b);
 }
 
+/* ---- a model that knows what devices do ---- */
+
+static size_t batch_at, devices_at, n_features; /* where these are among its features */
+
+static void faster_with_devices(const void *self, const double *x, size_t n_rows, double *out)
+{
+	(void)self;
+	for (size_t i = 0; i < n_rows; i++, x += n_features)
+		out[i] = (x[devices_at] >= 1.0 ? 640.0 : 6400.0) / x[batch_at];
+}
+
+/* The table says for jobs with devices and without how long they take; accuracies are not known. */
+static void learn_devices(struct model *m, struct predictor_ops *time)
+{
+	static const char text[] = "network,cpus,njobs,batch,gpus,time_s\n"
+				   "a,1,1,32,0,1\na,8,9,6400,2,1\n";
+	struct csv *csv;
+	struct table *table;
+
+	assert_int_equal(csv_parse("t", text, strlen(text), &csv, NULL), 0);
+	schema_free(m->schema);
+	features_free(m->features);
+	assert_int_equal(schema_for_table(csv, &m->schema, NULL), 0);
+	assert_int_equal(table_read(csv, m->schema, true, &table, NULL), 0);
+	assert_int_equal(features_fit(table, &m->features, NULL), 0);
+	table_free(table);
+	csv_free(csv);
+	n_features = m->features->n;
+	for (size_t i = 0; i < n_features; i++) {
+		int source = (int)m->features->feature[i].source;
+
+		batch_at = source == schema_find(m->schema, m->schema->decision) ? i : batch_at;
+		devices_at = source == schema_role(m->schema, ROLE_DEVICES) ? i : devices_at;
+	}
+	assert_int_not_equal(batch_at, devices_at);
+	*time = hand_hybrid;
+	time->predict = faster_with_devices;
+	m->time.predictor = (struct predictor){ .ops = time, .n_features = n_features };
+	m->accuracy = (struct model_target){ 0 };
+	for (size_t i = 0; i < m->time.conformal.n; i++)
+		m->time.conformal.score[i] = 0.1 * ((double)i - 4.0); /* evenly between -0.4 and 0.4 */
+	conformal_set_groups(&m->time.conformal, m->time.conformal.n);
+}
+
+/* With its device a job takes 1.25 s at batch 512 and has 2.9 s; without one it would take 12.5 s. */
+TEST(test_a_job_that_waits_by_chance_hopes_for_its_devices)
+{
+	struct predictor_ops time;
+	struct sched_params p;
+	struct sched_request r;
+	struct bed b;
+	uint64_t id;
+
+	make(&b, "postrider", 8);
+	job_values_release(&b.values);
+	learn_devices(b.m, &time);
+	b.values = hand_values(b.m);
+	p = params(&b, "postrider", 8);
+	p.machine.devices = 1;
+	remake(&b, &p);
+	r = wants(&b, 1, NAN, 1);
+	r.batch = &b512;
+	r.n_batches = 1;
+	submit(&b, 0, &r);
+	near(b.d.candidate[0].time_s, 1.25);
+	assert_int_equal(next(&b, 0), 1);
+	r.id = 2;
+	r.slo_s = 2.9; /* behind the first it needs 2.5 s, and more by its bound */
+	r.chance = 0.3;
+	assert_int_equal(submit(&b, 0, &r), SCHED_CHANCE);
+	assert_int_equal(next(&b, 0), 0);
+	assert_false(sched_hopeless(b.s, &id));
+	assert_int_equal(sched_remove(b.s, 1 * S, 1, NULL), 0);
+	assert_int_equal(next(&b, 1), 2);
+	drop(&b);
+}
+
 /* More jobs that want the one device than are looked at in a turn do not hide one that wants none. */
 TEST(test_many_that_wait_for_a_device_hide_no_other)
 {

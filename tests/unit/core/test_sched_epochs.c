@@ -274,6 +274,7 @@ TEST(test_a_job_keeps_its_time_where_no_job_gains_enough)
 		{ "postrider", 1.0, 6 }, /* nothing helps it */
 		{ "postrider", 50.0, 60 }, /* it is worth less than what is lost */
 		{ "greedy", 1.0, 60 }, /* no price */
+		{ "postrider:without=give-back", 1.0, 60 }, /* left out */
 	};
 	struct bed b;
 

@@ -148,6 +148,25 @@ TEST(test_objectives_allow_for_a_slow_start)
 	drop(&b);
 }
 
+/* 50 s of work, 60 s by its bound, in 70 s, of which a start may take 7. It waits at the executor for 18. */
+TEST(test_a_job_that_has_begun_has_all_of_its_objective)
+{
+	struct bed b;
+	struct sched_estimate e;
+
+	make(&b, "postrider", 4);
+	assert_int_equal(sched_set_lag(b.s, 7.0, NULL), 0);
+	assert_int_equal(submit_batch(&b, 0, 1, &b128, 70.0), SCHED_PROMISED);
+	assert_int_equal(next(&b, 0), 1);
+	assert_int_equal(sched_set_idle(b.s, 0, 1, true, NULL), 0);
+	assert_int_equal(sched_set_idle(b.s, 18 * S, 1, false, NULL), 0);
+	assert_int_equal(sched_estimate(b.s, 18 * S, 1, &e, NULL), 0);
+	near(e.end_s, 50.0);
+	assert_false(e.late); /* it has 52 s, and not 45 */
+	assert_int_equal(sched_remove(b.s, 18 * S, 1, NULL), 0);
+	drop(&b);
+}
+
 TEST(test_bad_clusters_are_refused)
 {
 	const struct sched_guest none = { .cpus = 0, .end_ns = S };

@@ -255,6 +255,8 @@ LIFE_TEST(test_life_of_a_rejected_job_is_over_and_says_what_could_be_promised)
 		  "the model predicts no time for any batch: its queue would grow for ever" },
 		{ REASON_NO_BOUND, NAN, "there are too few observations for a promise at confidence 0.9" },
 		{ REASON_BREAKS_PROMISE, NAN, "every batch would break a promise already made (job 42)" },
+		{ REASON_PRICE, NAN,
+		  "every batch would cost other jobs more than it brings, as busy as the machine is now" },
 		{ REASON_SLOWER, NAN, "no batch can be promised at any objective" },
 	};
 
@@ -280,7 +282,7 @@ LIFE_TEST(test_life_of_a_rejected_job_is_over_and_says_what_could_be_promised)
 		assert_true(isnan(job->row.batch));
 	}
 	assert_int_equal(jobs.live.n, 0);
-	assert_int_equal(jobs.ended.n, 7);
+	assert_int_equal(jobs.ended.n, 8);
 }
 
 LIFE_TEST(test_life_taken_back_leaves_nothing_behind)

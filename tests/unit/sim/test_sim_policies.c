@@ -1,4 +1,6 @@
 /* Names of policies on the command line of a simulation. */
+#include <stdio.h>
+
 #include <string.h>
 
 #include "sim/replay/policies.h"
@@ -47,11 +49,24 @@ TEST(test_settings_of_a_policy_stay_with_it)
 			 0);
 	assert_int_equal(n, 5);
 	assert_string_equal(p[0].name, "postrider:model=forest,bounds=no,price=no");
-	assert_int_equal(p[0].choice.without, POLICY_BOUNDS | POLICY_PRICE);
+	assert_int_equal(p[0].choice.without, LAYER_BOUNDS | LAYER_PRICE);
 	assert_string_equal(p[0].choice.model, "forest");
 	assert_string_equal(p[1].name, "courier");
 	assert_true(p[2].choice.chance == 0.25 && p[3].choice.batch == 64.0 && p[4].oracle);
 	assert_int_equal(sim_policies_parse("courier,bounds=no", p, SIM_MAX_POLICIES, &n, &err), -ERR_ARG);
+}
+
+TEST(test_a_policy_without_all_of_its_layers_has_a_name)
+{
+	struct sim_policy p[SIM_MAX_POLICIES];
+	char names[LAYERS_TEXT], text[SIM_POLICY_NAME];
+	size_t n;
+
+	snprintf(text, sizeof text, "postrider:chance=0.25,without=%s", layers_print(LAYERS_ALL, "+", names));
+	assert_int_equal(sim_policies_parse(text, p, SIM_MAX_POLICIES, &n, NULL), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(p[0].choice.without, LAYERS_ALL);
+	assert_string_equal(p[0].name, text);
 }
 
 TEST(test_unknown_policy_is_refused_with_those_there_are)
