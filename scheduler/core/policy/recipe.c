@@ -15,8 +15,8 @@
 
 /* What the recipe of a policy tries for time: a forest on what a prior gets wrong. The priors are the
  * calibrated queue, the closed one, the calibrated one with effects in log time, such effects alone, three
- * quarters of them, and none at all. The error on held-out groups decides, so a law that runs away for what was never measured is not
- * taken. */
+ * quarters of them, and none at all. The error on held-out groups decides, so a law that runs away for what
+ * was never measured is not taken. */
 static const char *const hybrid_priors[] = {
 	"min_samples_leaf=3",
 	"min_samples_leaf=3,queue=closed",
