@@ -64,6 +64,8 @@ int schema_default(struct schema **out, struct err *err);
 /* For a table without a schema: the default one without `network` and `cpus` where the table has none; in a
  * table that `postrider profile` wrote all columns before the time are factors. */
 int schema_for_table(const struct csv *csv, struct schema **out, struct err *err);
+/* Did `postrider profile`, of this version or an earlier one, measure the table? */
+bool schema_is_measured(const struct csv *csv);
 int schema_read_file(const char *path, struct schema **out, struct err *err);
 int schema_from_json(const char *name, const struct json *v, struct schema **out, struct err *err);
 void schema_to_json(const struct schema *s, struct json_writer *w); /* reads back to the same schema */

@@ -20,6 +20,11 @@ static bool is_profile(const struct csv *csv)
 	return csv_column(csv, "time_s") >= 0;
 }
 
+bool schema_is_measured(const struct csv *csv)
+{
+	return csv_column(csv, "job_cpu_mean") >= 0 && csv_column(csv, "started_at") >= 0;
+}
+
 static bool all_numbers(const struct csv *csv, size_t column)
 {
 	bool any = false;

@@ -11,6 +11,8 @@
 
 /* ---- what people read ---- */
 
+#define SHOWN_AT_MOST 12
+
 struct ranked {
 	double error; /* that models are chosen by */
 	size_t index; /* in the grid */
@@ -24,6 +26,15 @@ static int by_rank(const void *a, const void *b)
 	if (x->error != y->error)
 		return x->error < y->error ? -1 : 1;
 	return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Of several kinds of models the best of each is shown, of one kind all that were tried. */
+static bool of_one_kind(const struct grid *g)
+{
+	for (size_t i = 1; i < g->n; i++)
+		if (g->point[i].ops != g->point[0].ops)
+			return false;
+	return g->n <= SHOWN_AT_MOST;
 }
 
 static bool family_seen(const struct grid *g, const struct ranked *rank, size_t n, size_t index)
@@ -59,24 +70,32 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 	for (size_t i = 0; i < g->n; i++)
 		rank[i] = (struct ranked){ r[i].failed ? INFINITY : search_measure(&r[i], by), i };
 	qsort(rank, g->n, sizeof *rank, by_rank);
-	cli_table_head(&t, "lllrrrrl", " ", "model", "settings", "MSE", "R2", "MAPE %", "MAE", "remark");
+	/* the error that a search by logarithms goes by, as a share: what is best must look best */
+	if (by == SEARCH_BY_LOG)
+		cli_table_head(&t, "lllrrrrrl", " ", "model", "settings", "log error %", "MSE", "R2",
+			       "MAPE %", "MAE", "remark");
+	else
+		cli_table_head(&t, "lllrrrrl", " ", "model", "settings", "MSE", "R2", "MAPE %", "MAE",
+			       "remark");
 	for (size_t k = 0; k < g->n; k++) {
 		size_t i = rank[k].index;
 		const struct score_summary *s = &r[i].score;
 		const struct score *mean = cli_score(s);
 
-		if (!c->verbose && i != best && family_seen(g, rank, k, i))
+		if (!c->verbose && !of_one_kind(g) && i != best && family_seen(g, rank, k, i))
 			continue;
 		cli_table_add(&t, "%s", i == best ? "*" : " ");
 		cli_table_add(&t, "%s", g->point[i].ops->name);
 		settings_describe(&g->point[i].settings, settings, sizeof settings);
 		cli_table_add(&t, "%s", settings[0] ? settings : "(defaults)");
 		if (r[i].failed && !(i == best && isfinite(mean->mse))) {
-			for (int dash = 0; dash < 4; dash++)
+			for (int dash = 0; dash < 4 + (by == SEARCH_BY_LOG); dash++)
 				cli_table_add(&t, "-");
 			cli_table_add(&t, "%s", r[i].why);
 			continue;
 		}
+		if (by == SEARCH_BY_LOG)
+			cli_table_add(&t, "%s", cli_number(100.0 * expm1(sqrt(s->mean.log_mse)), settings));
 		add_score(&t, mean->mse, s->sd.mse, s->n_folds, 1.0);
 		add_score(&t, mean->r2, s->sd.r2, s->n_folds, 1.0);
 		add_score(&t, mean->mape, s->sd.mape, s->n_folds, 100.0);

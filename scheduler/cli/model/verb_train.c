@@ -22,6 +22,7 @@
 #define SEARCH_ROWS 5000 /* of a search without a policy, which tries some hundred models */
 
 struct options {
+	bool measured_here; /* the table is one of `postrider profile` */
 	const char *schema, *grid, *model, *policy, *set, *group, *split, *curves, *select, *plot;
 	struct cli_list exclude;
 	uint64_t seed, search_rows;
@@ -101,12 +102,12 @@ static int plan_fixed(struct plan *p, const struct options *o, struct err *err)
 }
 
 /* The models that a policy wants. Cores that are given, or else those of this machine, are tried beside cores
- * that are estimated, and the error on rows that were held out decides: on jobs that do not use the cpu, and
- * on tables measured elsewhere, the estimate may do better. */
+ * that are estimated, and the error on rows that were held out decides: on jobs that do not use the cpu the
+ * estimate may do better. A table from elsewhere knows nothing of this machine. */
 static int plan_policy(struct plan *p, const struct options *o, struct err *err)
 {
 	struct settings cores = { 0 };
-	double given = machine_cores();
+	double given = o->measured_here ? machine_cores() : 0.0;
 	int rc = 0;
 
 	if (o->set) {
@@ -480,6 +481,8 @@ static int train_verb(int argc, char **argv, bool in_words)
 								.exclude = &o.exclude,
 								.need_targets = true },
 				    &err);
+	if (!rc)
+		o.measured_here = schema_is_measured(in.csv);
 	if (!rc && o.curves)
 		rc = join_open(&joined, &c, &o, &in, &err);
 	if (!rc)
