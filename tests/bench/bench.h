@@ -104,7 +104,7 @@ void bench_beside(const struct bench_env *env, const char *name, char *out, size
 
 /* ---- bench_model.c ---- */
 /* What `postrider train --policy postrider` writes, once a run, for configs/profiles/two-cores, for a table
- * like that of `make run`, or for what the world `fluid` lets models learn from. *out is borrowed from env. */
+ * like that of `make run`, or for what the world `fluid` lets models learn from. *out is borrowed. */
 int bench_model(struct bench_env *env, enum bench_table from, const struct bench_model **out,
                 struct err *err);
 
