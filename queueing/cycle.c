@@ -9,6 +9,7 @@
 
 #define N_FACTORS 3
 #define MOST_STEPS 400
+#define STRAIGHT 1e-12 /* of a time: what may be lost where the rest is a straight line */
 #define MOST_LOG 12.0 /* of a factor: beyond, it makes no difference */
 
 struct state { /* means with n processes in the cycle */
@@ -51,19 +52,24 @@ static double add_process(struct state *s, double n, double cpu_s, double cores,
 double cycle_time_s(double cpu_s, double cores, double disk_s, double delay_s, double processes)
 {
 	struct state s = { .idle = { 1.0 } };
-	double n = fmin(fmax(processes, 1.0), CYCLE_MOST), last = 0.0, time = 0.0, steepest;
+	double n = fmin(fmax(processes, 1.0), CYCLE_MOST), whole = floor(n), time = 0.0, steepest, k;
 	bool exact;
 
 	cores = isinf(cores) ? cores : fmax(1.0, round(cores));
 	exact = cores <= CYCLE_EXACT_CORES;
-	for (double k = 1.0; k < n + 1.0; k++) {
-		last = time;
+	steepest = fmax(isinf(cores) ? 0.0 : cpu_s / cores, disk_s);
+	for (k = 1.0; k <= whole; k++) {
+		double last = time;
+
 		/* never shorter with one process more; rounding may say otherwise */
 		time = fmax(last, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact));
+		/* The more there are, the nearer a step comes to what the busiest place needs: the rest is
+		 * then a straight line. */
+		if (k > 2.0 && fabs(steepest - (time - last)) * (n - k) <= STRAIGHT * time)
+			return time + (fmax(processes, n) - k) * steepest;
 	}
-	if (n != floor(n))
-		time = last + (n - floor(n)) * (time - last);
-	steepest = fmax(isinf(cores) ? 0.0 : cpu_s / cores, disk_s);
+	if (n != whole)
+		time += (n - whole) * fmax(0.0, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact) - time);
 	return time + (fmax(processes, n) - n) * steepest;
 }
 

@@ -4,14 +4,14 @@
  *   y = mean + numbers + categories + squares and products of numbers + a category's own slopes
  *            + pairs of categories + rest
  *
- * A kind of effect that the rows do not show gets a variance near 0, and so no say. For a combination that was
- * never measured the effects of what is known of it add up, and what is not known counts as 0, the mean of its
- * kind; its uncertainty is the sum of the variances that were not met. So an expected time stays within what
- * the table supports, and the spread says how far it may be off.
+ * A kind of effect that the rows do not show gets a variance near 0, and so no say. For a combination that
+ * was never measured the effects of what is known of it add up, and what is not known counts as 0, the mean
+ * of its kind; its uncertainty is the sum of the variances that were not met. So an expected time stays
+ * within what the table supports, and the spread says how far it may be off.
  *
  * Variances have the largest evidence (MacKay, Neural Computation 4, 1992, 448-472: "Bayesian interpolation";
- * the same as restricted maximum likelihood of a mixed model), with one pseudo-effect of EFFECTS_PRIOR_SD each.
- * Rows of one setting count as one point.
+ * the same as restricted maximum likelihood of a mixed model), with one pseudo-effect of EFFECTS_PRIOR_SD
+ * each. Rows of one setting count as one point.
  *
  * Outside the training range, squares and products stay as they are at its end. `law`: numbers go on as the
  * straight line in logarithms that they are inside it (there is no other law); otherwise they stay, too,

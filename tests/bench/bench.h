@@ -32,7 +32,7 @@ struct bench_result {
 	enum bench_holds holds;
 };
 
-enum bench_table { BENCH_PROFILE, BENCH_DEMO, BENCH_WORLD, BENCH_TABLES }; /* see bench_model() */
+enum bench_table { BENCH_PROFILE, BENCH_NODES, BENCH_DEMO, BENCH_WORLD, BENCH_TABLES }; /* see bench_model() */
 
 struct bench_model {
 	char path[300]; /* "": not trained yet */
@@ -103,8 +103,9 @@ void bench_judge(struct bench_result *r, const struct bench_rival *v, bool also)
 void bench_beside(const struct bench_env *env, const char *name, char *out, size_t size);
 
 /* ---- bench_model.c ---- */
-/* What `postrider train --policy postrider` writes, once a run, for configs/profiles/two-cores, for a table
- * like that of `make run`, or for what the world `fluid` lets models learn from. *out is borrowed. */
+/* What `postrider train --policy postrider` writes, once a run, for configs/profiles/two-cores or
+ * four-nodes, for a table like that of `make run`, or for what the world `fluid` lets models learn from. *out is
+ * borrowed from env. */
 int bench_model(struct bench_env *env, enum bench_table from, const struct bench_model **out,
                 struct err *err);
 

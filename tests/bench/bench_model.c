@@ -1,5 +1,5 @@
 /* The models of the benches: what `postrider train --policy postrider` writes, so that the benches measure
- * what users get. There are three tables to learn from: the committed profile, a table like that of `make
+ * what users get. There are four tables to learn from: the committed profiles, a table like that of `make
  * run`, which is played here instead of measured, and the designed experiment of the world `fluid`. */
 #include "tests/bench/bench.h"
 
@@ -209,9 +209,10 @@ static int name_of(const char *path, char *out, size_t size, struct err *err)
 
 int bench_model(struct bench_env *env, enum bench_table from, const struct bench_model **out, struct err *err)
 {
-	static const char *const of[] = {
-		[BENCH_PROFILE] = "profile", [BENCH_DEMO] = "demo", [BENCH_WORLD] = "world"
-	};
+	static const char *const of[] = { [BENCH_PROFILE] = "two-cores",
+					  [BENCH_NODES] = "four-nodes",
+					  [BENCH_DEMO] = "demo",
+					  [BENCH_WORLD] = "world" };
 	struct bench_model *m = &env->model[from];
 	char program[4200], table[sizeof env->dir + 32], path[sizeof env->dir + 32];
 	const char *const argv[] = { program,     "train",
@@ -230,8 +231,8 @@ int bench_model(struct bench_env *env, enum bench_table from, const struct bench
 	bench_beside(env, "postrider", program, sizeof program);
 	snprintf(path, sizeof path, "%s/%s.model", env->dir, of[from]);
 	snprintf(table, sizeof table, "%s/%s.csv", env->dir, of[from]);
-	if (from == BENCH_PROFILE)
-		strcpy(table, "configs/profiles/two-cores/runs.csv");
+	if (from == BENCH_PROFILE || from == BENCH_NODES)
+		snprintf(table, sizeof table, "configs/profiles/%s/runs.csv", of[from]);
 	else
 		status = from == BENCH_DEMO ? demo_table(table, err) : world_table(table, err);
 	if (!status)
