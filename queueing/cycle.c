@@ -9,6 +9,7 @@
 
 #define N_FACTORS 3
 #define MOST_STEPS 400
+#define FOLLOWED 64.0 /* processes, at least, one by one: it is the few that a table of runs has */
 #define STRAIGHT 1e-12 /* of a time: what may be lost where the rest is a straight line */
 #define MOST_LOG 12.0 /* of a factor: beyond, it makes no difference */
 
@@ -65,11 +66,12 @@ double cycle_time_s(double cpu_s, double cores, double disk_s, double delay_s, d
 		time = fmax(last, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact));
 		/* The more there are, the nearer a step comes to what the busiest place needs: the rest is
 		 * then a straight line. */
-		if (k > 2.0 && fabs(steepest - (time - last)) * (n - k) <= STRAIGHT * time)
+		if (k >= FOLLOWED && fabs(steepest - (time - last)) * (n - k) <= STRAIGHT * time)
 			return time + (fmax(processes, n) - k) * steepest;
 	}
 	if (n != whole)
-		time += (n - whole) * fmax(0.0, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact) - time);
+		time += (n - whole) *
+			fmax(0.0, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact) - time);
 	return time + (fmax(processes, n) - n) * steepest;
 }
 
