@@ -32,7 +32,8 @@ struct bench_result {
 	enum bench_holds holds;
 };
 
-enum bench_table { BENCH_PROFILE, BENCH_NODES, BENCH_DEMO, BENCH_WORLD, BENCH_TABLES }; /* see bench_model() */
+/* See bench_model(). */
+enum bench_table { BENCH_PROFILE, BENCH_NODES, BENCH_DEMO, BENCH_WORLD, BENCH_TABLES };
 
 struct bench_model {
 	char path[300]; /* "": not trained yet */
@@ -104,8 +105,8 @@ void bench_beside(const struct bench_env *env, const char *name, char *out, size
 
 /* ---- bench_model.c ---- */
 /* What `postrider train --policy postrider` writes, once a run, for configs/profiles/two-cores or
- * four-nodes, for a table like that of `make run`, or for what the world `fluid` lets models learn from. *out is
- * borrowed from env. */
+ * four-nodes, for a table like that of `make run`, or for what the world `fluid` lets models learn from.
+ * *out is borrowed from env. */
 int bench_model(struct bench_env *env, enum bench_table from, const struct bench_model **out,
                 struct err *err);
 

@@ -95,7 +95,7 @@ static void bed_release(struct bed *b)
 	model_free(b->model);
 }
 
-/* Questions about jobs with these networks, numbers of cpus and of jobs, and more values, the same for all. */
+/* Questions about jobs with these networks, numbers of cpus and of jobs, and more values for all. */
 static int bed_ask(struct bed *b, const char *const network[2], const int cpus[4], const int njobs[3],
 		   const char *more, struct err *err)
 {
@@ -267,8 +267,7 @@ static int default_on(struct bench_env *env, const struct asked *a, struct bench
 	bed_release(&bed);
 	if (status)
 		return status;
-	bench_what(out, "; %s: %s, p50 %.3g us, p99 %.3g us",
-		   a->name, m->name, 1e6 * p50_s, 1e6 * p99_s);
+	bench_what(out, "; %s: %s, p50 %.3g us, p99 %.3g us", a->name, m->name, 1e6 * p50_s, 1e6 * p99_s);
 	*io_p99_s = fmax(*io_p99_s, p99_s);
 	return 0;
 }
