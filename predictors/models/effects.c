@@ -59,14 +59,18 @@ static void fill(const struct effects *e, double *z, double *out)
 }
 
 /* A category as 0 or 1 again; what is missing counts as the mean. */
+static void locate_axis(const struct effects *e, size_t a, const double *x, double *z)
+{
+	const struct axis *axis = &e->axis[a];
+	double v = axis_at(axis, x[axis->feature]);
+
+	z[a] = isnan(v) ? 0.0 : v;
+}
+
 static void locate(const struct effects *e, const double *x, double *z)
 {
-	for (size_t a = 0; a < e->n_axes; a++) {
-		const struct axis *axis = &e->axis[a];
-		double v = axis_at(axis, x[axis->feature]);
-
-		z[a] = isnan(v) ? 0.0 : v;
-	}
+	for (size_t a = 0; a < e->n_axes; a++)
+		locate_axis(e, a, x, z);
 }
 
 static void add_kind(struct effects *e, enum kind kind, const struct column *c, size_t n)
@@ -362,15 +366,36 @@ void effects_free(struct effects *e)
 
 /* ---- what they say ---- */
 
-double effects_at(const struct effects *e, const double *x)
+static double sum_at(const struct effects *e, double *z)
 {
-	double z[NONE + 1], v[EFFECTS_COLUMNS], sum = e->centre;
+	double v[EFFECTS_COLUMNS], sum = e->centre;
 
-	locate(e, x, z);
 	fill(e, z, v);
 	for (size_t j = 0; j < e->n; j++)
 		sum += (v[j] - e->mean[j]) * e->weight[j];
 	return sum;
+}
+
+double effects_at(const struct effects *e, const double *x)
+{
+	double z[NONE + 1];
+
+	locate(e, x, z);
+	return sum_at(e, z);
+}
+
+void effects_at_rows(const struct effects *e, const double *x, size_t n_rows, size_t n_features, double *out)
+{
+	double z[NONE + 1];
+
+	for (size_t i = 0; i < n_rows; i++, x += n_features) {
+		if (!i)
+			locate(e, x, z);
+		for (size_t a = 0; i && a < e->n_axes; a++) /* most are as in the row before */
+			if (!(x[e->axis[a].feature] == (x - n_features)[e->axis[a].feature]))
+				locate_axis(e, a, x, z);
+		out[i] = sum_at(e, z);
+	}
 }
 
 /* The variance of effects that no row has shown: of a category never seen, of a pair never seen together. */

@@ -130,6 +130,7 @@ int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struc
 	r->job = (struct job_values){ .number = r->number, .category = p->job->category };
 	if (p->scene && cpus >= 0 && isnan(r->number[cpus]))
 		r->number[cpus] = p->scene->cpus;
+	r->has_shares = false;
 	decide_other_init(r);
 	decide_bounds_init(r);
 	return 0;
@@ -154,11 +155,13 @@ static void encode(struct decide_rows *r, const struct decide_load *load, const 
 
 static void fill_shares(const struct predictor *time, const double *x, struct candidate *c)
 {
-	c->cpu_share = 1.0;
-	c->disk_share = 0.0;
+	struct work_shares s = { .cpu = 1.0, .disk = 0.0, .start = NAN };
+
 	if (time->ops->shares)
-		time->ops->shares(time->self, x, &c->cpu_share, &c->disk_share);
-	c->start_share = time->ops->start_share ? time->ops->start_share(time->self, x) : NAN;
+		time->ops->shares(time->self, x, &s);
+	c->cpu_share = s.cpu;
+	c->disk_share = s.disk;
+	c->start_share = s.start;
 }
 
 /* A model without a law may say that a job takes no time, or less: that is no answer. */
@@ -258,6 +261,7 @@ void decide_predict_times(struct decide_rows *r, const struct decide_load *load,
 			take_time(r, model_s[i], &d->candidate[done + i]);
 		}
 	}
+	r->has_shares = true; /* no load changes them */
 }
 
 void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d,
@@ -280,7 +284,7 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 			double *row = x + i * n_features;
 			struct model_errors e;
 
-			if (r->p->scene)
+			if (r->p->scene && !r->has_shares)
 				fill_shares(&m->time.predictor, row, c);
 			decide_other_settle(r, row);
 			note_range(r, row, c);

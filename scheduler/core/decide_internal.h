@@ -26,6 +26,8 @@ struct decide_rows {
 	double bias;                  /* on the model's times, the level of its family included; 1 without
 	                                 adaptation */
 	double narrow;                /* on the widths of bounds, by runs of its family; 1 without any */
+	double later;                 /* decide_later(); NaN: not asked for yet */
+	bool has_shares;              /* decide_predict_times() has filled in those of all candidates */
 	double q;                     /* the model's own score of the bounds; NaN: none */
 	const struct adapt *adapt;    /* NULL: none */
 	double level[DECIDE_LEVELS], score[DECIDE_LEVELS]; /* both ascending; filled in by the first chance */
