@@ -7,6 +7,7 @@
 
 #include "common/json/json.h"
 #include "common/mem.h"
+#include "predictors/models/queueing_models.h"
 
 #define ANY_POLICY_MODEL "hybrid" /* for a policy that wants no model: what postrider itself uses */
 #define ACCURACY_SETTINGS "trees=150,depth=9,criterion=absolute"
@@ -190,6 +191,12 @@ int recipe_prefer(struct grid *g, const struct grid_point *first, struct err *er
 	return 0;
 }
 
+/* Without a queue all times are the same, whatever the cores. */
+static bool asks_for_cores(const struct grid_point *g)
+{
+	return !has_setting(g->ops, "queue") || settings_get(&g->settings, "queue") != QUEUE_NONE;
+}
+
 int recipe_search_time(const struct policy *p, double cores, struct grid **out, struct err *err)
 {
 	struct grid *g = NULL;
@@ -212,7 +219,7 @@ int recipe_search_time(const struct policy *p, double cores, struct grid **out, 
 	estimated = rc ? 0 : g->n;
 	snprintf(given, sizeof given, "cores=%.17g", cores);
 	for (size_t i = 0; !rc && i < estimated && cores > 0.0 && !(p && p->settings) && g->n < room; i++) {
-		if (!has_setting(g->point[i].ops, "cores"))
+		if (!has_setting(g->point[i].ops, "cores") || !asks_for_cores(&g->point[i]))
 			continue;
 		g->point[g->n] = g->point[i];
 		rc = settings_parse(&g->point[g->n++].settings, given, err);
