@@ -134,6 +134,8 @@ $(patsubst %,$B/workloads/%.o,activation layer_conv layer_dense sgd data allredu
 
 # Most of the time of a small training goes into these sums. More registers, the same operations in the same order.
 $B/queueing/calibrate_descend.o: KERNEL := -O3
+# Most of the time of a decision goes into these: words of leaves, and effects.
+$B/predictors/trees/ensemble_masks.o $B/predictors/models/effects.o: KERNEL := -O3
 
 # ---- tests: tests/unit/<layer>/ links that layer and those below it ----
 $B/tests/unit/%.o $B/tests/daemon/%.o $B/tests/conform/%.o: TEST_OPT = $(test_opt)

@@ -2,6 +2,7 @@
 #include "common/stats.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 double stats_mean(const double *v, size_t n)
@@ -69,13 +70,55 @@ void stats_sort(double *v, size_t n)
 		qsort(v, n, sizeof *v, compare_doubles);
 }
 
+/* Puts the one of this rank in its place, and none that is larger before it (Hoare, Communications of the ACM
+ * 4, 1961, 321: "Algorithm 65: find"). No NaN. */
+static void put_in_place(double *v, size_t n, size_t rank)
+{
+	ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, k = (ptrdiff_t)rank;
+
+	while (low < high) {
+		ptrdiff_t i = low, j = high;
+		double pivot = v[k];
+
+		do {
+			while (v[i] < pivot)
+				i++;
+			while (pivot < v[j])
+				j--;
+			if (i <= j) {
+				double x = v[i];
+
+				v[i++] = v[j];
+				v[j--] = x;
+			}
+		} while (i <= j);
+		if (j < k)
+			low = i;
+		if (k < i)
+			high = j;
+	}
+}
+
 double stats_median(double *v, size_t n)
 {
+	bool missing = false;
+	double below;
+
 	if (n == 0)
 		return NAN;
-	stats_sort(v, n);
-	/* Halved before adding: the sum of two large numbers may not fit. */
-	return n % 2 ? v[n / 2] : 0.5 * v[n / 2 - 1] + 0.5 * v[n / 2];
+	for (size_t i = 0; i < n; i++)
+		missing |= isnan(v[i]);
+	if (missing) {
+		stats_sort(v, n);
+		return n % 2 ? v[n / 2] : 0.5 * v[n / 2 - 1] + 0.5 * v[n / 2];
+	}
+	put_in_place(v, n, n / 2);
+	if (n % 2)
+		return v[n / 2];
+	below = v[0];
+	for (size_t i = 1; i < n / 2; i++)
+		below = v[i] > below ? v[i] : below;
+	return 0.5 * below + 0.5 * v[n / 2]; /* halved before adding: the sum of large numbers may not fit */
 }
 
 double stats_percentile(double *v, size_t n, double p)

@@ -24,6 +24,11 @@ struct fit_context {
 	bool no_importances; /* the model will only be asked for predictions, so that they may be left out */
 };
 
+struct work_shares { /* parts of a time */
+	double cpu, disk;
+	double start; /* over before the first record; NaN: not known */
+};
+
 struct predictor_ops {
 	const char *name;                     /* "forest" */
 	const char *title;                    /* "random forest": for people */
@@ -42,12 +47,9 @@ struct predictor_ops {
 	 * not. */
 	void (*why_none)(const void *self, const double *x, char *out, size_t size);
 	/* Optional, for the look-ahead (queueing/fluid.h): which parts of the time of job x, alone on the
-	 * machine with its own processes, pass on the cpus and at the disk. Without it all of it does on the
-	 * cpus. */
-	void (*shares)(const void *self, const double *x, double *out_cpu_share, double *out_disk_share);
-	/* Optional: which part of that time is over before the first record. NaN: not known, as without
-	 * it. */
-	double (*start_share)(const void *self, const double *x);
+	 * machine with its own processes, pass on the cpus and at the disk, whatever its load. Without it all
+	 * of it does on the cpus. */
+	void (*shares)(const void *self, const double *x, struct work_shares *out);
 	/* Optional, for the same use: the cores (INFINITY: never too few) and the processes that double the
 	 * time at the disk (INFINITY: none do), as this model has learnt them. Without it they are as
 	 * configured. */

@@ -5,10 +5,15 @@
 #include <gsl/gsl_multimin.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "common/mem.h"
 
 #define N_FACTORS 3
 #define MOST_STEPS 400
+#define FOLLOWED 64.0 /* processes, at least, one by one: it is the few that a table of runs has */
+#define STRAIGHT 1e-12 /* of a time: what may be lost where the rest is a straight line */
 #define MOST_LOG 12.0 /* of a factor: beyond, it makes no difference */
 
 struct state { /* means with n processes in the cycle */
@@ -51,43 +56,63 @@ static double add_process(struct state *s, double n, double cpu_s, double cores,
 double cycle_time_s(double cpu_s, double cores, double disk_s, double delay_s, double processes)
 {
 	struct state s = { .idle = { 1.0 } };
-	double n = fmin(fmax(processes, 1.0), CYCLE_MOST), last = 0.0, time = 0.0, steepest;
+	double n = fmin(fmax(processes, 1.0), CYCLE_MOST), whole = floor(n), time = 0.0, steepest, k;
 	bool exact;
 
 	cores = isinf(cores) ? cores : fmax(1.0, round(cores));
 	exact = cores <= CYCLE_EXACT_CORES;
-	for (double k = 1.0; k < n + 1.0; k++) {
-		last = time;
+	steepest = fmax(isinf(cores) ? 0.0 : cpu_s / cores, disk_s);
+	for (k = 1.0; k <= whole; k++) {
+		double last = time;
+
 		/* never shorter with one process more; rounding may say otherwise */
 		time = fmax(last, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact));
+		/* The more there are, the nearer a step comes to what the busiest place needs: the rest is
+		 * then a straight line. */
+		if (k >= FOLLOWED && fabs(steepest - (time - last)) * (n - k) <= STRAIGHT * time)
+			return time + (fmax(processes, n) - k) * steepest;
 	}
-	if (n != floor(n))
-		time = last + (n - floor(n)) * (time - last);
-	steepest = fmax(isinf(cores) ? 0.0 : cpu_s / cores, disk_s);
+	if (n != whole)
+		time += (n - whole) *
+			fmax(0.0, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact) - time);
 	return time + (fmax(processes, n) - n) * steepest;
 }
 
 /* ---- the fit ---- */
 
+/* With one process beside nobody: what the factors of a cycle do not change. */
+static struct calibrate_parts alone(const struct calibrated *c, const struct calibrate_job *job)
+{
+	struct calibrate_job one = *job;
+
+	one.processes = 1.0;
+	return calibrate_parts_of(c, &one);
+}
+
+static double time_of(const struct calibrated *c, const struct cycle *m, const struct calibrate_job *job,
+		      const struct calibrate_parts *p)
+{
+	/* a job wider than the machine is stretched alone, and the disk by its one process: take both back */
+	double n = job->iterations, stretch = fmax(1.0, job->cpus / c->value[CALIBRATE_CORES]);
+	double queue_s = p->disk_s / (1.0 + 1.0 / c->value[CALIBRATE_SATURATION]) / n;
+
+	return p->start_s + n * cycle_time_s(m->cpu * p->cpu_s / n / stretch, c->value[CALIBRATE_CORES],
+					     m->disk * queue_s, p->delay_s / n + m->rest * queue_s,
+					     fmax(job->processes, job->cpus));
+}
+
 double cycle_job_s(const struct calibrated *c, const struct cycle *m, const struct calibrate_job *job)
 {
-	struct calibrate_job alone = *job;
-	struct calibrate_parts p;
-	double queue_s, n = job->iterations, stretch;
+	struct calibrate_parts p = alone(c, job);
 
-	alone.processes = 1.0;
-	p = calibrate_parts_of(c, &alone);
-	/* a job wider than the machine is stretched alone, and the disk by its one process: take both back */
-	stretch = fmax(1.0, job->cpus / c->value[CALIBRATE_CORES]);
-	queue_s = p.disk_s / (1.0 + 1.0 / c->value[CALIBRATE_SATURATION]) / n;
-	return p.start_s + n * cycle_time_s(m->cpu * p.cpu_s / n / stretch, c->value[CALIBRATE_CORES],
-					    m->disk * queue_s, p.delay_s / n + m->rest * queue_s,
-					    fmax(job->processes, job->cpus));
+	return time_of(c, m, job, &p);
 }
 
 struct search {
 	const struct calibrate_params *p;
 	const struct calibrated *c;
+	struct calibrate_parts *alone; /* of each row */
+	double *log_t; /* NaN: it has no time */
 	size_t n;
 };
 
@@ -108,14 +133,15 @@ static double squares(const gsl_vector *u, void *owner)
 
 	s->n = 0;
 	for (size_t i = 0; i < s->p->n; i++) {
-		double t = s->p->time_s[i], said;
+		double said, e;
 
-		if (!(t > 0.0) || !isfinite(t))
+		if (isnan(s->log_t[i]))
 			continue;
-		said = cycle_job_s(s->c, &m, &s->p->job[i]);
+		said = time_of(s->c, &m, &s->p->job[i], &s->alone[i]);
 		if (!(said > 0.0) || !isfinite(said))
 			continue;
-		sum += (log(t) - log(said)) * (log(t) - log(said));
+		e = s->log_t[i] - log(said);
+		sum += e * e;
 		s->n++;
 	}
 	return s->n ? sum / (double)s->n : 1e9;
@@ -130,8 +156,17 @@ int cycle_fit(const struct calibrate_params *p, const struct calibrated *c, stru
 	gsl_multimin_fminimizer *m =
 		gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, N_FACTORS);
 	bool done = false;
-	int rc = at && step && m ? 0 : err_fail(err, ERR_NOMEM, "out of memory for the closed cycle");
+	int rc;
 
+	s.alone = mem_array(p->n + 1, sizeof *s.alone);
+	s.log_t = mem_array(p->n + 1, sizeof *s.log_t);
+	rc = at && step && m && s.alone && s.log_t ? 0 : err_nomem(err, "the closed cycle");
+	for (size_t i = 0; !rc && i < p->n; i++) {
+		double t = p->time_s[i];
+
+		s.alone[i] = alone(c, &p->job[i]);
+		s.log_t[i] = t > 0.0 && isfinite(t) ? log(t) : NAN;
+	}
 	if (!rc) {
 		gsl_vector_set(at, 0, 0.0);
 		gsl_vector_set(at, 1, log(0.5));
@@ -153,6 +188,8 @@ int cycle_fit(const struct calibrate_params *p, const struct calibrated *c, stru
 		if (!s.n)
 			rc = err_fail(err, ERR_NODATA, "no row has a time above 0");
 	}
+	free(s.alone);
+	free(s.log_t);
 	gsl_multimin_fminimizer_free(m);
 	if (at)
 		gsl_vector_free(at);

@@ -16,7 +16,7 @@ void fields_open(struct fields *f, const char *where, const char *separator, con
 		 const char *const *known, struct err *err)
 {
 	*f = (struct fields){ .object = object, .separator = separator, .err = err };
-	snprintf(f->where, sizeof f->where, "%s", where);
+	memcpy(f->where, where, strnlen(where, sizeof f->where - 1)); /* the rest is zero */
 	if (json_type(object) != JSON_OBJECT)
 		f->rc = err_fail(err, ERR_FORMAT, "%s: must be an object { ... }", f->where);
 	else if (known)

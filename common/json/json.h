@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "common/err.h"
 #include "common/strbuf.h"
@@ -54,9 +55,7 @@ struct json_writer {
 };
 void json_begin(struct json_writer *w, struct strbuf *out, bool pretty);
 void json_open(struct json_writer *w, char bracket);  /* '{' or '[' */
-void json_kv_open(struct json_writer *w, const char *key, char bracket); /* json_put_key() and json_open() */
 void json_close(struct json_writer *w, char bracket); /* '}' or ']' */
-void json_put_key(struct json_writer *w, const char *key);
 void json_put_string(struct json_writer *w, const char *s); /* NULL: null; bad UTF-8 becomes U+FFFD */
 void json_put_number(struct json_writer *w, double v);      /* NaN, infinity: null */
 /* Rounded to at most `decimals` (0 to 9) decimals as printf rounds, zeros at the end cut off: 2.5,
@@ -66,11 +65,50 @@ void json_put_fixed(struct json_writer *w, double v, int decimals);
 void json_put_int(struct json_writer *w, long long v);
 void json_put_bool(struct json_writer *w, bool v);
 void json_put_null(struct json_writer *w);
-/* key and value in one */
-void json_kv_string(struct json_writer *w, const char *key, const char *s);
-void json_kv_number(struct json_writer *w, const char *key, double v);
-void json_kv_fixed(struct json_writer *w, const char *key, double v, int decimals);
-void json_kv_int(struct json_writer *w, const char *key, long long v);
-void json_kv_bool(struct json_writer *w, const char *key, bool v);
+
+/* A key of `len` bytes, and a key with its value. The compiler knows the length of a literal, so callers use
+ * the functions below these. */
+void json_put_key_of(struct json_writer *w, const char *key, size_t len);
+void json_kv_string_of(struct json_writer *w, const char *key, size_t len, const char *s);
+void json_kv_fixed_of(struct json_writer *w, const char *key, size_t len, double v, int decimals);
+void json_kv_bool_of(struct json_writer *w, const char *key, size_t len, bool v);
+
+static inline void json_put_key(struct json_writer *w, const char *key)
+{
+	json_put_key_of(w, key, strlen(key));
+}
+
+static inline void json_kv_open(struct json_writer *w, const char *key, char bracket)
+{
+	json_put_key(w, key);
+	json_open(w, bracket);
+}
+
+static inline void json_kv_string(struct json_writer *w, const char *key, const char *s)
+{
+	json_kv_string_of(w, key, strlen(key), s);
+}
+
+static inline void json_kv_number(struct json_writer *w, const char *key, double v)
+{
+	json_put_key(w, key);
+	json_put_number(w, v);
+}
+
+static inline void json_kv_fixed(struct json_writer *w, const char *key, double v, int decimals)
+{
+	json_kv_fixed_of(w, key, strlen(key), v, decimals);
+}
+
+static inline void json_kv_int(struct json_writer *w, const char *key, long long v)
+{
+	json_put_key(w, key);
+	json_put_int(w, v);
+}
+
+static inline void json_kv_bool(struct json_writer *w, const char *key, bool v)
+{
+	json_kv_bool_of(w, key, strlen(key), v);
+}
 
 #endif

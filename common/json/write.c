@@ -1,6 +1,6 @@
 /* The writer of JSON. A reply of the daemon is a thousand bytes in some hundred pieces, so pieces go
- * straight into the buffer where there is room; a piece that does not fit takes the way through
- * strbuf_add, which grows it. */
+ * straight into the buffer where there is room, a key and its value at once; a piece that does not fit takes
+ * the way through strbuf_add, which grows it. */
 #include "common/json/json.h"
 
 #include <assert.h>
@@ -74,12 +74,6 @@ void json_open(struct json_writer *w, char bracket)
 	w->need_comma = false;
 }
 
-void json_kv_open(struct json_writer *w, const char *key, char bracket)
-{
-	json_put_key(w, key);
-	json_open(w, bracket);
-}
-
 void json_close(struct json_writer *w, char bracket)
 {
 	assert(bracket == '}' || bracket == ']');
@@ -137,63 +131,102 @@ static void put_rest(struct strbuf *out, const unsigned char *s, size_t len)
 	put_char(out, '"');
 }
 
-/* Copies plain text from s to p, at most len bytes of it; returns how many. Eight bytes at a time while
- * all of them are plain: a byte is not when it has its high bit, or is below 0x20, or equals the quote
- * or the backslash, each of which turns the high bit of its byte on below (a borrow from the byte
- * before can do so too: then the slow loop decides). */
-static inline size_t copy_plain(char *p, const unsigned char *s, size_t len)
+/* Are all eight bytes plain? A byte is not when it has its high bit, or is below 0x20, or equals the quote or
+ * the backslash; each of these turns the high bit of its byte on below, and a borrow reaches the next byte
+ * only from such a byte. */
+static inline bool are_plain(uint64_t v)
 {
 	const uint64_t ones = 0x0101010101010101, high = 0x8080808080808080;
+	uint64_t quote = v ^ (ones * '"'), backslash = v ^ (ones * '\\');
+
+	return !((v | (v - ones * 0x20) | (quote - ones) | (backslash - ones)) & high);
+}
+
+static inline bool copy_eight(char *p, const char *s)
+{
+	uint64_t v;
+
+	memcpy(&v, s, 8);
+	memcpy(p, &v, 8);
+	return are_plain(v);
+}
+
+/* Copies text from s to p; true: all of it is plain. Eight bytes at a time; the last eight may overlap those
+ * before them, which costs less than a loop over the rest. */
+static inline bool copy_plain(char *p, const char *s, size_t len)
+{
 	size_t i = 0;
+	uint32_t first, last;
 
-	for (; i + 8 <= len; i += 8) {
-		uint64_t v, quote, backslash;
-
-		memcpy(&v, s + i, 8);
-		quote = v ^ (ones * '"');
-		backslash = v ^ (ones * '\\');
-		if ((v | (v - ones * 0x20) | (quote - ones) | (backslash - ones)) & high)
-			break;
-		memcpy(p + i, &v, 8);
+	if (len >= 8) {
+		for (; i + 8 <= len; i += 8)
+			if (!copy_eight(p + i, s + i))
+				return false;
+		return i == len || copy_eight(p + len - 8, s + len - 8);
 	}
-	for (; i < len && is_plain(s[i]); i++)
-		p[i] = (char)s[i];
-	return i;
+	if (len >= 4) {
+		memcpy(&first, s, 4);
+		memcpy(&last, s + len - 4, 4);
+		memcpy(p, &first, 4);
+		memcpy(p + len - 4, &last, 4);
+		return are_plain((uint64_t)last << 32 | first);
+	}
+	for (; i < len && is_plain((unsigned char)s[i]); i++)
+		p[i] = s[i];
+	return i == len;
 }
 
 /* A string in quotes and what follows it, at most two bytes. */
-static inline void put_quoted(struct strbuf *out, const char *s_, const char *tail, size_t tail_len)
+static inline void put_quoted(struct strbuf *out, const char *s, size_t len, const char *tail,
+			      size_t tail_len)
 {
-	const unsigned char *s = (const unsigned char *)s_;
-	size_t len = strlen(s_), plain;
 	char *p = room_for(out, len + 4);
 
-	if (!p) {
+	if (!p || !copy_plain(p + 1, s, len)) { /* nearly all text is plain */
 		put_char(out, '"');
-		put_rest(out, s, len);
+		put_rest(out, (const unsigned char *)s, len);
 		put_bytes(out, tail, tail_len);
 		return;
 	}
-	*p++ = '"';
-	plain = copy_plain(p, s, len); /* nearly all text is */
-	p += plain;
-	if (plain < len) {
-		wrote(out, p);
-		put_rest(out, s + plain, len - plain);
-		put_bytes(out, tail, tail_len);
-		return;
-	}
+	*p = '"';
+	p += 1 + len;
 	*p++ = '"';
 	for (size_t i = 0; i < tail_len; i++)
 		*p++ = tail[i];
 	wrote(out, p);
 }
 
-void json_put_key(struct json_writer *w, const char *key)
+/* A comma if there is need of one, and a plain key, all at once: where the value comes, with room for `more`
+ * bytes. NULL: nothing is written, take the slow way. */
+static inline char *key_at_once(struct json_writer *w, const char *key, size_t len, size_t more)
 {
+	char *p = w->pretty ? NULL : room_for(w->out, len + 4 + more);
+
 	assert(!w->after_key);
-	begin_item(w);
-	put_quoted(w->out, key, ": ", w->pretty ? 2 : 1);
+	if (!p)
+		return NULL;
+	*p = ',';
+	p += w->need_comma;
+	*p++ = '"';
+	if (!copy_plain(p, key, len)) {
+		wrote(w->out, w->out->text + w->out->len);
+		return NULL;
+	}
+	p += len;
+	memcpy(p, "\":", 2);
+	return p + 2;
+}
+
+void json_put_key_of(struct json_writer *w, const char *key, size_t len)
+{
+	char *p = key_at_once(w, key, len, 0);
+
+	if (p) {
+		wrote(w->out, p);
+	} else {
+		begin_item(w);
+		put_quoted(w->out, key, len, ": ", w->pretty ? 2 : 1);
+	}
 	w->after_key = true;
 }
 
@@ -212,7 +245,7 @@ void json_put_string(struct json_writer *w, const char *s)
 		return;
 	}
 	begin_item(w);
-	put_quoted(w->out, s, "", 0);
+	put_quoted(w->out, s, strlen(s), "", 0);
 	w->need_comma = true;
 }
 
@@ -256,39 +289,62 @@ void json_put_fixed(struct json_writer *w, double v, int decimals)
 
 	assert(decimals >= 0 && decimals <= 9);
 	if (isfinite(v))
-		put_number_text(w, text_fixed(v, decimals, buf));
+		put_text(w, buf, (size_t)(text_fixed_end(v, decimals, buf) - buf));
 	else
 		json_put_null(w);
 }
 
 /* ---- key and value in one ---- */
 
-void json_kv_string(struct json_writer *w, const char *key, const char *s)
+/* The value ends at p. */
+static inline void wrote_value(struct json_writer *w, const char *p)
 {
-	json_put_key(w, key);
-	json_put_string(w, s);
+	wrote(w->out, p);
+	w->need_comma = true;
 }
 
-void json_kv_number(struct json_writer *w, const char *key, double v)
+void json_kv_string_of(struct json_writer *w, const char *key, size_t len, const char *s)
 {
-	json_put_key(w, key);
-	json_put_number(w, v);
+	size_t n = s ? strlen(s) : 0;
+	char *p = key_at_once(w, key, len, n + 4);
+
+	if (p && !s) {
+		memcpy(p, "null", 4);
+		wrote_value(w, p + 4);
+	} else if (p && copy_plain(p + 1, s, n)) {
+		p[0] = p[n + 1] = '"';
+		wrote_value(w, p + n + 2);
+	} else {
+		json_put_key_of(w, key, len);
+		json_put_string(w, s);
+	}
 }
 
-void json_kv_fixed(struct json_writer *w, const char *key, double v, int decimals)
+void json_kv_fixed_of(struct json_writer *w, const char *key, size_t len, double v, int decimals)
 {
-	json_put_key(w, key);
-	json_put_fixed(w, v, decimals);
+	char *p = key_at_once(w, key, len, TEXT_NUMBER);
+
+	assert(decimals >= 0 && decimals <= 9);
+	if (p && isfinite(v)) {
+		wrote_value(w, text_fixed_end(v, decimals, p));
+	} else if (p) {
+		memcpy(p, "null", 4);
+		wrote_value(w, p + 4);
+	} else {
+		json_put_key_of(w, key, len);
+		json_put_fixed(w, v, decimals);
+	}
 }
 
-void json_kv_int(struct json_writer *w, const char *key, long long v)
+void json_kv_bool_of(struct json_writer *w, const char *key, size_t len, bool v)
 {
-	json_put_key(w, key);
-	json_put_int(w, v);
-}
+	char *p = key_at_once(w, key, len, 5);
 
-void json_kv_bool(struct json_writer *w, const char *key, bool v)
-{
-	json_put_key(w, key);
-	json_put_bool(w, v);
+	if (p) {
+		memcpy(p, v ? "true" : "false", 5); /* of "true" the end, too */
+		wrote_value(w, p + (v ? 4 : 5));
+	} else {
+		json_put_key_of(w, key, len);
+		json_put_bool(w, v);
+	}
 }

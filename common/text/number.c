@@ -111,50 +111,68 @@ typedef unsigned __int128 wide;
 static const uint64_t power_of_ten[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,
 					 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19 };
 
-/* Writes the digits of v so that they end before `end`; returns where they start. */
-static char *digits_before(char *end, uint64_t v)
+/* Writes v with this many digits, zeros in front if it has fewer; returns the end. */
+static inline char *put_digits(char *p, uint64_t v, int digits)
 {
 	static const char pairs[] =
 		"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
 		"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
 		"8081828384858687888990919293949596979899";
+	char *end = p + digits;
 
-	while (v >= 100) {
-		end -= 2;
-		memcpy(end, pairs + v % 100 * 2, 2);
+	for (p = end; digits >= 2; digits -= 2) {
+		p -= 2;
+		memcpy(p, pairs + v % 100 * 2, 2);
 		v /= 100;
 	}
-	if (v >= 10) {
-		end -= 2;
-		memcpy(end, pairs + v * 2, 2);
-	} else {
-		*--end = (char)('0' + v);
-	}
+	if (digits)
+		p[-1] = (char)('0' + v % 10);
 	return end;
+}
+
+static inline char *put_whole(char *p, uint64_t v)
+{
+	int digits = 1;
+
+	if (v < 10) {
+		*p = (char)('0' + v);
+		return p + 1;
+	}
+	while (digits < 20 && v >= power_of_ten[digits])
+		digits++;
+	return put_digits(p, v, digits);
+}
+
+static inline char *put_decimal(char *p, bool minus, uint64_t whole, uint64_t fraction, int decimals)
+{
+	if (minus)
+		*p++ = '-';
+	p = put_whole(p, whole);
+	if (!fraction)
+		return p;
+	*p++ = '.';
+	p = put_digits(p, fraction, decimals);
+	while (p[-1] == '0')
+		p--;
+	return p;
+}
+
+/* The usual numbers of decimals are divided by constants, which takes no division. */
+static inline char *decimal_end(bool minus, uint64_t v, int decimals, char *p)
+{
+	uint64_t unit = power_of_ten[decimals];
+
+	switch (decimals) {
+	case 0: return put_decimal(p, minus, v, 0, 0);
+	case 3: return put_decimal(p, minus, v / 1000, v % 1000, 3);
+	case 6: return put_decimal(p, minus, v / 1000000, v % 1000000, 6);
+	default: return put_decimal(p, minus, v / unit, v % unit, decimals);
+	}
 }
 
 char *text_decimal(bool minus, uint64_t v, int decimals, char *buf)
 {
-	char text[TEXT_NUMBER], *end = text + sizeof text, *start;
-	uint64_t fraction = v % power_of_ten[decimals];
-
-	*--end = '\0';
-	start = end;
-	if (fraction) {
-		char *first = end - decimals;
-
-		memset(first, '0', (size_t)decimals);
-		digits_before(end, fraction);
-		while (end[-1] == '0')
-			end--;
-		*end = '\0';
-		start = first;
-		*--start = '.';
-	}
-	start = digits_before(start, v / power_of_ten[decimals]);
-	if (minus)
-		*--start = '-';
-	memcpy(buf, start, (size_t)(end + 1 - start));
+	*decimal_end(minus, v, decimals, buf) = '\0';
 	return buf;
 }
 
@@ -239,15 +257,39 @@ char *text_shortest(double v, char *buf)
 	return text_decimal(v < 0.0, n, digits - front, buf);
 }
 
-char *text_fixed(double v, int decimals, char *buf)
+/* |v| 10^decimals rounded to the nearest whole number, by one multiplication of doubles. Its error is at most
+ * 2^-13 as the product is below 2^40, so that it is certain unless the product is near a half. */
+static inline bool scaled_at_once(double v, int decimals, uint64_t *out)
+{
+	double product = fabs(v) * (double)power_of_ten[decimals], rest;
+
+	if (!(product < 1099511627776.0))
+		return false;
+	*out = (uint64_t)(int64_t)product;
+	rest = product - (double)(int64_t)*out;
+	*out += rest > 0.5;
+	return fabs(rest - 0.5) > 0.001;
+}
+
+char *text_fixed_end(double v, int decimals, char *buf)
 {
 	uint64_t m, n;
 	int shift;
 
 	if (!(fabs(v) < MOST)) /* NaN too */
-		return text_shortest(v, buf);
+		return buf + strlen(text_shortest(v, buf));
+	if (v >= 0.0 && (double)(uint32_t)v == v) /* a batch, a wait of nothing */
+		return put_whole(buf, (uint32_t)v);
+	if (scaled_at_once(v, decimals, &n))
+		return decimal_end(v < 0.0 && n, n, decimals, buf); /* what rounds to nothing has no sign */
 	shift = taken_apart(v, &m);
 	/* v is below 2^30, so the shift is at least 23; beyond 100 the product is far below a half. */
 	n = shift > 100 ? 0 : scaled(m, shift, decimals);
-	return text_decimal(v < 0.0 && n, n, decimals, buf); /* what rounds to nothing has no sign */
+	return decimal_end(v < 0.0 && n, n, decimals, buf);
+}
+
+char *text_fixed(double v, int decimals, char *buf)
+{
+	*text_fixed_end(v, decimals, buf) = '\0';
+	return buf;
 }

@@ -23,6 +23,7 @@ char *text_shortest(double v, char *buf); /* the shortest text of 15 to 17 digit
 /* Rounded to at most `decimals` (0 to 9) decimals as printf rounds, zeros at the end cut off: 2.5,
  * -0.1, 3. What rounds to zero is 0. From 1e9 on: as text_shortest(). */
 char *text_fixed(double v, int decimals, char *buf);
+char *text_fixed_end(double v, int decimals, char *buf); /* the same; returns the end, which has no NUL */
 /* v / 10^decimals (at most 19), exactly. */
 char *text_decimal(bool minus, uint64_t v, int decimals, char *buf);
 char *text_int64(int64_t v, char *buf);

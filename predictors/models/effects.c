@@ -35,36 +35,42 @@ struct effects {
 	double variance[N_KINDS], rest; /* of an effect of each kind; of a point */
 	double n_points;
 	double *root; /* n x n, lower: the inverse of the factor of the weights' precision over `rest` */
+	double *root_mean; /* n: root times mean */
 };
 
 /* ---- columns ---- */
 
-/* The values of all columns at coordinates z, less their means. */
-static void fill(const struct effects *e, const double *z, double *out)
+/* The values of all columns at coordinates z; of a z[NONE] there is room. */
+static void fill(const struct effects *e, double *z, double *out)
 {
-	double in[EFFECTS_AXES];
+	double in[NONE + 1];
 
 	for (size_t a = 0; a < e->n_axes; a++)
 		in[a] = z[a] < e->axis[a].low    ? e->axis[a].low
 			: z[a] > e->axis[a].high ? e->axis[a].high
 						 : z[a];
+	in[NONE] = z[NONE] = 1.0;
 	for (size_t j = 0; j < e->n; j++) {
 		const struct column *c = &e->column[j];
 		const double *of = e->law && c->kind != KIND_SQUARE ? z : in;
 
-		out[j] = (c->b == NONE ? of[c->a] : of[c->a] * of[c->b]) - e->mean[j];
+		out[j] = of[c->a] * of[c->b];
 	}
 }
 
 /* A category as 0 or 1 again; what is missing counts as the mean. */
+static void locate_axis(const struct effects *e, size_t a, const double *x, double *z)
+{
+	const struct axis *axis = &e->axis[a];
+	double v = axis_at(axis, x[axis->feature]);
+
+	z[a] = isnan(v) ? 0.0 : v;
+}
+
 static void locate(const struct effects *e, const double *x, double *z)
 {
-	for (size_t a = 0; a < e->n_axes; a++) {
-		const struct axis *axis = &e->axis[a];
-		double v = axis_at(axis, x[axis->feature]);
-
-		z[a] = isnan(v) ? 0.0 : v;
-	}
+	for (size_t a = 0; a < e->n_axes; a++)
+		locate_axis(e, a, x, z);
 }
 
 static void add_kind(struct effects *e, enum kind kind, const struct column *c, size_t n)
@@ -161,11 +167,12 @@ static size_t collect(struct effects *e, const struct dataset *d, const double *
 	else
 		n = 0;
 	for (size_t from = 0, to; from < n; from = to) {
-		double sum = 0.0;
+		double sum = 0.0, z[NONE + 1];
 
 		for (to = from; to < n && !compare_points(&row[from], &row[to], &p); to++)
 			sum += y[row[to]];
-		fill(e, p.z + row[from] * e->n_axes, *out_x + n_points * e->n);
+		memcpy(z, p.z + row[from] * e->n_axes, e->n_axes * sizeof *z);
+		fill(e, z, *out_x + n_points * e->n);
 		(*out_y)[n_points++] = sum / (double)(to - from);
 	}
 	free(row);
@@ -300,6 +307,18 @@ out:
 	return rc;
 }
 
+/* For effects_spread(). */
+static int multiply_mean(struct effects *e, struct err *err)
+{
+	e->root_mean = mem_calloc(e->n + 1, sizeof *e->root_mean);
+	if (!e->root_mean)
+		return err_nomem(err, "the spread of effects");
+	for (size_t j = 0; j < e->n; j++)
+		for (size_t i = j; i < e->n; i++)
+			e->root_mean[i] += e->root[j * e->n + i] * e->mean[j];
+	return 0;
+}
+
 int effects_fit(const struct dataset *d, const double *y, bool law, struct effects **out, struct err *err)
 {
 	struct effects *e = mem_calloc(1, sizeof *e);
@@ -325,6 +344,8 @@ int effects_fit(const struct dataset *d, const double *y, bool law, struct effec
 	make_columns(e, d);
 	n_points = collect(e, d, y, &x, &mean);
 	rc = n_points ? find_weights(e, x, mean, n_points, err) : err_nomem(err, "%zu effects", e->n);
+	if (!rc)
+		rc = multiply_mean(e, err);
 	free(x);
 	free(mean);
 	if (rc)
@@ -339,20 +360,42 @@ void effects_free(struct effects *e)
 	if (!e)
 		return;
 	free(e->root);
+	free(e->root_mean);
 	free(e);
 }
 
 /* ---- what they say ---- */
 
-double effects_at(const struct effects *e, const double *x)
+static double sum_at(const struct effects *e, double *z)
 {
-	double z[EFFECTS_AXES] = { 0.0 }, v[EFFECTS_COLUMNS], sum = e->centre;
+	double v[EFFECTS_COLUMNS], sum = e->centre;
 
-	locate(e, x, z);
 	fill(e, z, v);
 	for (size_t j = 0; j < e->n; j++)
-		sum += v[j] * e->weight[j];
+		sum += (v[j] - e->mean[j]) * e->weight[j];
 	return sum;
+}
+
+double effects_at(const struct effects *e, const double *x)
+{
+	double z[NONE + 1];
+
+	locate(e, x, z);
+	return sum_at(e, z);
+}
+
+void effects_at_rows(const struct effects *e, const double *x, size_t n_rows, size_t n_features, double *out)
+{
+	double z[NONE + 1];
+
+	for (size_t i = 0; i < n_rows; i++, x += n_features) {
+		if (!i)
+			locate(e, x, z);
+		for (size_t a = 0; i && a < e->n_axes; a++) /* most are as in the row before */
+			if (!(x[e->axis[a].feature] == (x - n_features)[e->axis[a].feature]))
+				locate_axis(e, a, x, z);
+		out[i] = sum_at(e, z);
+	}
 }
 
 /* The variance of effects that no row has shown: of a category never seen, of a pair never seen together. */
@@ -373,18 +416,25 @@ static double not_met(const struct effects *e, const double *x, const double *z)
 
 double effects_spread(const struct effects *e, const double *x)
 {
-	double z[EFFECTS_AXES] = { 0.0 }, v[EFFECTS_COLUMNS], sum = 0.0, unknown;
+	double z[NONE + 1], v[EFFECTS_COLUMNS], of[EFFECTS_COLUMNS], sum = 0.0;
 	size_t n = e->n;
 
 	locate(e, x, z);
 	fill(e, z, v);
-	unknown = not_met(e, x, z);
-	if (n)
-		cblas_dtrmv(CblasColMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)n, e->root, (int)n, v,
-			    1);
-	for (size_t j = 0; j < n; j++)
-		sum += v[j] * v[j];
-	return sqrt(e->rest * (1.0 + 1.0 / e->n_points + sum) + unknown);
+	/* root (v - mean), by columns: of the categories most are 0, and so are their slopes and pairs */
+	for (size_t i = 0; i < n; i++)
+		of[i] = -e->root_mean[i];
+	for (size_t j = 0; j < n; j++) {
+		const double *column = e->root + j * n;
+
+		if (v[j] == 0.0)
+			continue;
+		for (size_t i = j; i < n; i++)
+			of[i] += v[j] * column[i];
+	}
+	for (size_t i = 0; i < n; i++)
+		sum += of[i] * of[i];
+	return sqrt(e->rest * (1.0 + 1.0 / e->n_points + sum) + not_met(e, x, z));
 }
 
 void effects_describe(const struct effects *e, struct json_writer *w)
@@ -520,6 +570,10 @@ int effects_load(struct reader *r, size_t n_features, struct effects **out, stru
 	if (!good || r->failed) {
 		effects_free(e);
 		return err_fail(err, ERR_FORMAT, "the effects in log time are damaged");
+	}
+	if (multiply_mean(e, err)) {
+		effects_free(e);
+		return -ERR_NOMEM;
 	}
 	*out = e;
 	return 0;

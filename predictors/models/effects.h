@@ -33,6 +33,8 @@ void effects_free(struct effects *e);
 
 /* What to add to log time at row x. No allocation. */
 double effects_at(const struct effects *e, const double *x);
+/* The same of many rows. */
+void effects_at_rows(const struct effects *e, const double *x, size_t n_rows, size_t n_features, double *out);
 /* The standard deviation of that, with the rest of a point. */
 double effects_spread(const struct effects *e, const double *x);
 

@@ -236,14 +236,9 @@ static double gp_spread(const void *self, const double *x)
 	return sqrt(variance) * queue_model_spread(&g->queue, x);
 }
 
-static double gp_start_share(const void *self, const double *x)
+static void gp_shares(const void *self, const double *x, struct work_shares *out)
 {
-	return queue_model_start_share(&((const struct gp *)self)->queue, x);
-}
-
-static void gp_shares(const void *self, const double *x, double *out_cpu_share, double *out_disk_share)
-{
-	queue_model_shares(&((const struct gp *)self)->queue, x, out_cpu_share, out_disk_share);
+	queue_model_shares(&((const struct gp *)self)->queue, x, out);
 }
 
 static void gp_machine(const void *self, double *out_cores, double *out_disk_saturation)
@@ -405,7 +400,6 @@ const struct predictor_ops gp_ops = {
 	.fit = gp_fit,
 	.predict = gp_predict,
 	.spread = gp_spread,
-	.start_share = gp_start_share,
 	.shares = gp_shares,
 	.machine = gp_machine,
 	.importances = gp_importances,

@@ -16,7 +16,7 @@
 #include "predictors/data/ranges.h"
 
 #define EFFECTS_SINCE 4 /* version of the model file */
-#define PASS_CELLS 2048 /* the rows predicted at a time live on the stack: 16 KiB */
+#define PASS_CELLS 2048 /* the rows predicted at a time live on the stack: 16 KiB each */
 
 struct hybrid {
 	struct queue_model queue;
@@ -74,7 +74,7 @@ static double log_prior(const struct hybrid *h, const double *x)
 static void hybrid_predict(const void *self, const double *x, size_t n_rows, double *out)
 {
 	const struct hybrid *h = self;
-	double inside[PASS_CELLS], shrink[PASS_CELLS];
+	double inside[PASS_CELLS], shrink[PASS_CELLS], effect[PASS_CELLS];
 	size_t per_pass = PASS_CELLS / h->n_features; /* FEATURES_MAX leaves room for two */
 
 	for (size_t done = 0; done < n_rows; done += per_pass) {
@@ -84,9 +84,14 @@ static void hybrid_predict(const void *self, const double *x, size_t n_rows, dou
 			shrink[i] = 1.0 / (1.0 + ranges_pull_in(&h->ranges, x + (done + i) * h->n_features,
 								inside + i * h->n_features));
 		ensemble_predict(h->forest->ensemble, inside, n, out + done);
-		for (size_t i = 0; i < n; i++)
-			out[done + i] =
-				exp(log_prior(h, x + (done + i) * h->n_features) + shrink[i] * out[done + i]);
+		if (h->effects)
+			effects_at_rows(h->effects, x + done * h->n_features, n, h->n_features, effect);
+		for (size_t i = 0; i < n; i++) {
+			double prior = log(queue_model_time_s(&h->queue, x + (done + i) * h->n_features)) +
+				       (h->effects ? effect[i] : 0.0);
+
+			out[done + i] = exp(prior + shrink[i] * out[done + i]);
+		}
 	}
 }
 
@@ -235,9 +240,9 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 
 /* ---- the rest ---- */
 
-static void hybrid_shares(const void *self, const double *x, double *out_cpu_share, double *out_disk_share)
+static void hybrid_shares(const void *self, const double *x, struct work_shares *out)
 {
-	queue_model_shares(&((const struct hybrid *)self)->queue, x, out_cpu_share, out_disk_share);
+	queue_model_shares(&((const struct hybrid *)self)->queue, x, out);
 }
 
 static void hybrid_why_none(const void *self, const double *x, char *out, size_t size)
@@ -250,11 +255,6 @@ static double hybrid_spread(const void *self, const double *x)
 	const struct hybrid *h = self;
 
 	return queue_model_spread(&h->queue, x) * (h->effects ? effects_spread(h->effects, x) : 1.0);
-}
-
-static double hybrid_start_share(const void *self, const double *x)
-{
-	return queue_model_start_share(&((const struct hybrid *)self)->queue, x);
 }
 
 static void hybrid_machine(const void *self, double *out_cores, double *out_disk_saturation)
@@ -355,7 +355,6 @@ const struct predictor_ops hybrid_ops = {
 	.spread = hybrid_spread,
 	.why_none = hybrid_why_none,
 	.shares = hybrid_shares,
-	.start_share = hybrid_start_share,
 	.machine = hybrid_machine,
 	.compile = hybrid_compile,
 	.oob = hybrid_oob,

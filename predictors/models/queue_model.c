@@ -306,8 +306,7 @@ void queue_model_why_none(const struct queue_model *m, const double *x, char *ou
 		snprintf(out, size, "unstable at batch %g, %g processes: %s", j.batch, j.processes, err.text);
 }
 
-void queue_model_shares(const struct queue_model *m, const double *x, double *out_cpu_share,
-			double *out_disk_share)
+void queue_model_shares(const struct queue_model *m, const double *x, struct work_shares *out)
 {
 	struct calibrate_parts p;
 	struct calibrate_job j;
@@ -318,22 +317,11 @@ void queue_model_shares(const struct queue_model *m, const double *x, double *ou
 	p = calibrate_parts_of(&m->c, &j);
 	all_s = p.start_s + p.cpu_s + p.disk_s + p.delay_s;
 	/* false too where both are infinite or neither is a number */
-	*out_disk_share = p.disk_s / all_s >= 0.0 && p.disk_s / all_s <= 1.0 ? p.disk_s / all_s : 0.0;
-	*out_cpu_share = p.cpu_s / all_s >= 0.0 && p.cpu_s / all_s <= 1.0 ? p.cpu_s / all_s : 1.0;
-	*out_cpu_share = fmin(*out_cpu_share, 1.0 - *out_disk_share);
-}
-
-double queue_model_start_share(const struct queue_model *m, const double *x)
-{
-	struct calibrate_parts p;
-	struct calibrate_job j;
-
-	queue_map_job(&m->map, x, &j);
-	j.processes = j.cpus; /* alone */
-	p = calibrate_parts_of(&m->c, &j);
-	if (!(p.start_s > 0.0))
-		return NAN; /* that the table shows none does not mean that there is none */
-	return p.start_s / (p.start_s + p.cpu_s + p.disk_s + p.delay_s);
+	out->disk = p.disk_s / all_s >= 0.0 && p.disk_s / all_s <= 1.0 ? p.disk_s / all_s : 0.0;
+	out->cpu = p.cpu_s / all_s >= 0.0 && p.cpu_s / all_s <= 1.0 ? p.cpu_s / all_s : 1.0;
+	out->cpu = fmin(out->cpu, 1.0 - out->disk);
+	/* that the table shows no start does not mean that there is none */
+	out->start = p.start_s > 0.0 ? p.start_s / all_s : NAN;
 }
 
 double queue_model_spread(const struct queue_model *m, const double *x)

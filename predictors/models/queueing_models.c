@@ -70,19 +70,14 @@ static void queueing_importances(const void *self, double *out)
 		out[f] = q->importance ? q->importance[f] : 0.0;
 }
 
-static void queueing_shares(const void *self, const double *x, double *out_cpu_share, double *out_disk_share)
+static void queueing_shares(const void *self, const double *x, struct work_shares *out)
 {
-	queue_model_shares(&((const struct queueing *)self)->m, x, out_cpu_share, out_disk_share);
+	queue_model_shares(&((const struct queueing *)self)->m, x, out);
 }
 
 static double queueing_spread(const void *self, const double *x)
 {
 	return queue_model_spread(&((const struct queueing *)self)->m, x);
-}
-
-static double queueing_start_share(const void *self, const double *x)
-{
-	return queue_model_start_share(&((const struct queueing *)self)->m, x);
 }
 
 static void queueing_machine(const void *self, double *out_cores, double *out_disk_saturation)
@@ -131,7 +126,6 @@ const struct predictor_ops queueing_ops = {
 	.fit = queueing_fit,
 	.predict = queueing_predict,
 	.shares = queueing_shares,
-	.start_share = queueing_start_share,
 	.spread = queueing_spread,
 	.machine = queueing_machine,
 	.importances = queueing_importances,

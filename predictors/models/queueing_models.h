@@ -80,9 +80,7 @@ double queue_model_time_s(const struct queue_model *m, const double *x);
 /* Why there is no time; empty if there is one. */
 void queue_model_why_none(const struct queue_model *m, const double *x, char *out, size_t size);
 /* As in predictor.h. */
-void queue_model_shares(const struct queue_model *m, const double *x, double *out_cpu_share,
-                        double *out_disk_share);
-double queue_model_start_share(const struct queue_model *m, const double *x);
+void queue_model_shares(const struct queue_model *m, const double *x, struct work_shares *out);
 double queue_model_spread(const struct queue_model *m, const double *x); /* relative: calibrate_errs() */
 void queue_model_machine(const struct queue_model *m, double *out_cores, double *out_disk_saturation);
 void queue_model_describe(const struct queue_model *m, const struct dataset *names, struct json_writer *w);

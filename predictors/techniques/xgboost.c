@@ -209,6 +209,8 @@ static int copy_model(const char *text, size_t len, size_t n_features, struct en
 	if (!rc)
 		rc = ensemble_model_new(tree, n, n_features, base, 1.0, out, err);
 	if (!rc)
+		rc = leaf_masks_build((*out)->ensemble, err);
+	if (!rc)
 		count_splits(tree, n, *out);
 	for (size_t i = 0; tree && i < n; i++)
 		tree_release(&tree[i]);

@@ -387,8 +387,12 @@ static int boost_fit(const struct settings *s, const struct dataset *d, const st
 	}
 	if (!status)
 		status = ensemble_model_new(tree, n_trees, d->n_features, b.base, 1.0, &m, err);
+	if (!status && !ctx->no_importances)
+		status = leaf_masks_build(m->ensemble, err);
 	if (!status)
 		*out_self = m;
+	else
+		ensemble_model_free(m);
 	for (size_t t = 0; tree && t < most; t++)
 		tree_release(&tree[t]);
 	free(tree);

@@ -174,7 +174,7 @@ static int prepare(struct ensemble *e, struct err *err)
 			w->slot = (uint16_t)(n->missing_left ? e->n_features + n->feature : n->feature);
 			w->left = e->first[t] + n->left;
 		}
-	return leaf_masks_build(e, err);
+	return 0;
 }
 
 /* ---- prediction ---- */
@@ -523,6 +523,8 @@ int ensemble_load(struct reader *r, size_t n_features, struct ensemble **out, st
 	}
 	e->first[e->n_trees] = (uint32_t)e->n_nodes;
 	status = prepare(e, err);
+	if (!status)
+		status = leaf_masks_build(e, err);
 	if (status)
 		goto failed;
 	*out = e;

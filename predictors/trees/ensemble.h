@@ -45,7 +45,8 @@ struct ensemble {
 	uint32_t *stride;
 };
 
-/* Copies the trees and prepares them for prediction. */
+/* Copies the trees and prepares them for prediction. leaf_masks_build() makes that faster: it is for what
+ * will be asked often, because a few rows are predicted sooner than it takes. */
 int ensemble_new(const struct tree *tree, size_t n_trees, size_t n_features, double base, double divisor,
                  struct ensemble **out, struct err *err);
 void ensemble_free(struct ensemble *e);
@@ -73,7 +74,8 @@ static inline uint32_t ensemble_rank(const double *cut, uint32_t n, double x)
 	}
 	return at;
 }
-int leaf_masks_build(struct ensemble *e, struct err *err); /* leaves e->masks NULL where they do not fit */
+/* Leaves e->masks NULL where they do not fit. Loading does it. */
+int leaf_masks_build(struct ensemble *e, struct err *err);
 void leaf_masks_free(struct leaf_masks *m);
 
 int ensemble_save(const struct ensemble *e, struct writer *w, struct err *err);

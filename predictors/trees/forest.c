@@ -159,8 +159,12 @@ static int forest_collect(struct forest_job *job, struct ensemble_model **out, s
 	int status = ensemble_model_new(job->tree, job->p.n_trees, d->n_features, 0.0, (double)job->p.n_trees,
 					&m, err);
 
-	if (status)
+	if (!status && !job->ctx->no_importances)
+		status = leaf_masks_build(m->ensemble, err);
+	if (status) {
+		ensemble_model_free(m);
 		return status;
+	}
 	if (job->in_bag) {
 		struct oob_job oob = { job, NULL };
 

@@ -42,6 +42,7 @@ void decide_bounds_init(struct decide_rows *r)
 		r->bias *= exp(p->scene->level.shift);
 	r->narrow = p->scene && p->scene->level.narrow > 0.0 ? p->scene->level.narrow : 1.0;
 	r->n_levels = -1;
+	r->later = NAN;
 	if (conformal_quantile(&p->model->time.conformal, p->confidence, &r->q, NULL))
 		r->q = NAN;
 }
@@ -194,11 +195,13 @@ double decide_later(const struct decide_scene *s)
 }
 
 /* Where jobs disturb each other, the load that is foreseen is not the one that comes. */
-static double chance_later(const struct decide_rows *r, const struct candidate *c)
+static double chance_later(struct decide_rows *r, const struct candidate *c)
 {
 	double spread = decide_spread(c->guard_s / c->time_s, r->p->confidence);
 
-	return price_chance((c->wait_s + c->time_s) * decide_later(r->p->scene), r->p->slo_s,
+	if (isnan(r->later))
+		r->later = decide_later(r->p->scene);
+	return price_chance((c->wait_s + c->time_s) * r->later, r->p->slo_s,
 			    decide_spread_later(spread, r->p->scene->policy->without));
 }
 

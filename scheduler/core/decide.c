@@ -130,6 +130,7 @@ static int rows_init(struct decide_rows *r, const struct decide_params *p, struc
 	r->job = (struct job_values){ .number = r->number, .category = p->job->category };
 	if (p->scene && cpus >= 0 && isnan(r->number[cpus]))
 		r->number[cpus] = p->scene->cpus;
+	r->has_shares = false;
 	decide_other_init(r);
 	decide_bounds_init(r);
 	return 0;
@@ -154,17 +155,24 @@ static void encode(struct decide_rows *r, const struct decide_load *load, const 
 
 static void fill_shares(const struct predictor *time, const double *x, struct candidate *c)
 {
-	c->cpu_share = 1.0;
-	c->disk_share = 0.0;
+	struct work_shares s = { .cpu = 1.0, .disk = 0.0, .start = NAN };
+
 	if (time->ops->shares)
-		time->ops->shares(time->self, x, &c->cpu_share, &c->disk_share);
-	c->start_share = time->ops->start_share ? time->ops->start_share(time->self, x) : NAN;
+		time->ops->shares(time->self, x, &s);
+	c->cpu_share = s.cpu;
+	c->disk_share = s.disk;
+	c->start_share = s.start;
 }
 
 /* A model without a law may say that a job takes no time, or less: that is no answer. */
+static double time_or_none(double model_s)
+{
+	return model_s > 0.0 ? model_s : NAN;
+}
+
 static void take_time(const struct decide_rows *r, double model_s, struct candidate *c)
 {
-	c->model_s = model_s > 0.0 ? model_s : NAN;
+	c->model_s = time_or_none(model_s);
 	c->time_s = c->model_s * r->bias;
 }
 
@@ -198,6 +206,15 @@ void decide_predict_one(struct decide_rows *r, const struct decide_load *load, s
 	note_range(r, x, c);
 }
 
+double decide_predict_time(struct decide_rows *r, const struct decide_load *load, const struct candidate *c)
+{
+	double x[DECIDE_MAX_FEATURES], model_s;
+
+	encode(r, load, c, x);
+	predictor_predict(&r->p->model->time.predictor, x, 1, &model_s);
+	return time_or_none(model_s);
+}
+
 /* More epochs do not make a model worse, as far as it is kept at its best; a predicted dip is an error of the
  * predictor. Isotonic regression (pooling adjacent violators: Ayer and others, 1955) spreads that error over
  * both sides of the dip. A running maximum would take every error upwards at its word, and ties go to the
@@ -227,7 +244,28 @@ static void smooth_curve(struct candidate *c, size_t n)
 			c[at++].accuracy = pool[k].mean;
 }
 
-void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d)
+void decide_predict_times(struct decide_rows *r, const struct decide_load *load, struct decision *d)
+{
+	const struct predictor *time = &r->p->model->time.predictor;
+	double x[DECIDE_MAX_FEATURES], model_s[DECIDE_MAX_CANDIDATES];
+	size_t n_features = r->p->model->features->n, per_pass = DECIDE_MAX_FEATURES / n_features;
+
+	for (size_t done = 0; done < d->n_candidates; done += per_pass) {
+		size_t n = d->n_candidates - done < per_pass ? d->n_candidates - done : per_pass;
+
+		for (size_t i = 0; i < n; i++)
+			encode(r, &load[done + i], &d->candidate[done + i], x + i * n_features);
+		predictor_predict(time, x, n, model_s);
+		for (size_t i = 0; i < n; i++) {
+			fill_shares(time, x + i * n_features, &d->candidate[done + i]);
+			take_time(r, model_s[i], &d->candidate[done + i]);
+		}
+	}
+	r->has_shares = true; /* no load changes them */
+}
+
+void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d,
+			struct model_errors *out_errors)
 {
 	const struct model *m = r->p->model;
 	double x[DECIDE_MAX_FEATURES], time[DECIDE_MAX_CANDIDATES], accuracy[DECIDE_MAX_CANDIDATES];
@@ -246,7 +284,7 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 			double *row = x + i * n_features;
 			struct model_errors e;
 
-			if (r->p->scene)
+			if (r->p->scene && !r->has_shares)
 				fill_shares(&m->time.predictor, row, c);
 			decide_other_settle(r, row);
 			note_range(r, row, c);
@@ -254,6 +292,8 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 			e = decide_errors_at(r, row);
 			c->guard_s = decide_guard_s(r, &e, c);
 			c->chance = decide_chance(r, &e, c);
+			if (out_errors)
+				out_errors[done + i] = e;
 			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
 		}
 	}
@@ -274,7 +314,7 @@ static void predict_at_present(struct decide_rows *r, struct decision *d)
 	for (size_t i = 0; i < d->n_candidates; i++)
 		load[i] = (struct decide_load){ .njobs = (double)s->n_running + 1.0 + s->other_load,
 						.processes = processes };
-	decide_predict_all(r, load, d);
+	decide_predict_all(r, load, d, NULL);
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
 
@@ -672,7 +712,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	else if (m && scene)
 		predict_at_present(&rows, out);
 	else if (m)
-		decide_predict_all(&rows, NULL, out);
+		decide_predict_all(&rows, NULL, out, NULL);
 	if (status)
 		return status;
 	for (size_t i = 0; i < out->n_candidates; i++) {

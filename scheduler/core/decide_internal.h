@@ -26,6 +26,8 @@ struct decide_rows {
 	double bias;                  /* on the model's times, the level of its family included; 1 without
 	                                 adaptation */
 	double narrow;                /* on the widths of bounds, by runs of its family; 1 without any */
+	double later;                 /* decide_later(); NaN: not asked for yet */
+	bool has_shares;              /* decide_predict_times() has filled in those of all candidates */
 	double q;                     /* the model's own score of the bounds; NaN: none */
 	const struct adapt *adapt;    /* NULL: none */
 	double level[DECIDE_LEVELS], score[DECIDE_LEVELS]; /* both ascending; filled in by the first chance */
@@ -42,8 +44,14 @@ struct decide_rows {
 void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c,
 			double *x);
 /* The same of all in as few passes as there is room for, with their bounds. load: one for each candidate.
- * With a scene the shares too. Accuracies rise with the epochs of a batch. */
-void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d);
+ * With a scene the shares too. Accuracies rise with the epochs of a batch. out_errors (may be NULL): of their
+ * rows. */
+void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d,
+			struct model_errors *out_errors);
+/* Times and shares alone, for a load that will be another one. */
+void decide_predict_times(struct decide_rows *r, const struct decide_load *load, struct decision *d);
+/* The time of one candidate, as the model says it; NaN: none. */
+double decide_predict_time(struct decide_rows *r, const struct decide_load *load, const struct candidate *c);
 
 /* Why a feasible candidate is not the chosen one. */
 unsigned decide_lost(const struct decision *d, const struct candidate *c);
@@ -89,6 +97,11 @@ struct decide_scratch {
 	struct heap ends;
 	bool *wanted; /* by seat: what becomes of it with the candidate is to be known */
 	bool played[DECIDE_MAX_CANDIDATES];
+	/* of each candidate the load that its prediction is for, and the errors of the model there; njobs
+	 * NaN: it has times of a play instead */
+	struct decide_load load[DECIDE_MAX_CANDIDATES];
+	struct model_errors errors[DECIDE_MAX_CANDIDATES];
+	bool has_errors[DECIDE_MAX_CANDIDATES];
 };
 
 /* lookahead.c: fills in waits, times and effects on others. The candidates have their batches and the hard

@@ -192,21 +192,31 @@ static void approximate(struct look *l)
 {
 	const struct decide_scene *s = l->s;
 	struct decision *d = l->d;
-	struct decide_load load[DECIDE_MAX_CANDIDATES];
+	struct decide_load *load = l->w->load;
+	bool others = l->n > 1;
 
-	for (size_t i = 0; i < d->n_candidates; i++)
-		load[i] = load_alone(s);
-	decide_predict_all(l->rows, load, d);
 	for (size_t i = 0; i < d->n_candidates; i++) {
-		load[i] = l->before ? load_without(l, &d->candidate[i], d->candidate[i].time_s) : load_now(l);
-		d->candidate[i].wait_s = l->wait_s;
+		load[i] = load_alone(s);
+		l->w->has_errors[i] = true;
 	}
-	if (l->n > 1)
-		decide_predict_all(l->rows, load, d);
+	if (others)
+		decide_predict_times(l->rows, load, d);
+	else
+		decide_predict_all(l->rows, load, d, l->w->errors);
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
 
-		c->work_s = decide_work_s(s, c, c->time_s, load[i].processes);
+		if (others)
+			load[i] = l->before ? load_without(l, c, c->time_s) : load_now(l);
+		c->wait_s = l->wait_s;
+	}
+	if (others)
+		decide_predict_all(l->rows, load, d, l->w->errors);
+	for (size_t i = 0; i < d->n_candidates; i++) {
+		struct candidate *c = &d->candidate[i];
+		double processes = others || l->before ? load[i].processes : load_now(l).processes;
+
+		c->work_s = decide_work_s(s, c, c->time_s, processes);
 		c->wait_upper_s = l->wait_s > 0.0 ? l->wait_s * ratio_of(c) : 0.0;
 		c->delays_s = NAN;
 		c->behind = s->after ? s->neighbour[s->after - 1].id : 0;
@@ -369,13 +379,30 @@ static void note_effects(const struct look *l, struct candidate *c, double end_s
 		c->reasons |= REASON_BREAKS_PROMISE;
 }
 
+/* Predicts a candidate under a load, unless its prediction is for that load already: on an idle machine the
+ * first one is. x: its row; stays as it is if nothing is predicted. */
+static void predict_under(const struct look *l, const struct decide_load *load, struct candidate *c,
+			  double *x)
+{
+	size_t i = (size_t)(c - l->d->candidate);
+	struct decide_load *have = &l->w->load[i];
+
+	if (have->njobs == load->njobs && have->processes == load->processes)
+		return;
+	decide_predict_one(l->rows, load, c, x);
+	*have = *load;
+	l->w->has_errors[i] = false;
+}
+
 /* Judges a candidate by its own times and, if there is a play without it, by what it does to others. x: its
- * row under the load that it met. */
+ * row under the load that it met, if predict_under() has made it. */
 static void conclude_play(const struct look *l, struct candidate *c, const double *x,
 			  const struct fluid_times *own)
 {
-	struct model_errors e = decide_errors_at(l->rows, x);
+	size_t i = (size_t)(c - l->d->candidate);
+	struct model_errors e = l->w->has_errors[i] ? l->w->errors[i] : decide_errors_at(l->rows, x);
 
+	l->w->load[i].njobs = NAN;
 	if (!isnan(c->time_s)) {
 		c->time_s = own->end_s - own->start_s;
 		c->model_s = c->time_s /
@@ -410,7 +437,7 @@ static int play_candidate(struct look *l, struct candidate *c, int plays, struct
 		if (status)
 			return status;
 		load = load_with(l, *own);
-		decide_predict_one(l->rows, &load, c, x);
+		predict_under(l, &load, c, x);
 		work_s = decide_work_s(l->s, c, c->time_s, load.processes);
 		if (--plays == 0 || isnan(work_s) || fabs(work_s - c->work_s) <= WORK_MOVED * c->work_s)
 			break;
@@ -448,7 +475,7 @@ static bool derive_candidate(struct look *l, struct candidate *c)
 	find_wanted(l, &job);
 	harmless = is_alone_wanted(l);
 	load = load_with(l, own);
-	decide_predict_one(l->rows, &load, c, x);
+	predict_under(l, &load, c, x);
 	conclude_play(l, c, x, &own);
 	l->w->played[c - l->d->candidate] = harmless;
 	if (!harmless) { /* promises that look kept may yet break after its end, and the other way round */

@@ -72,20 +72,18 @@ void decide_other_weigh(struct decide_rows *r, struct decision *d)
 	const struct decide_scene *s = r->p->scene;
 	const struct candidate *from = shown(r->p, d);
 	struct decide_load load = { .njobs = 1.0 + (double)s->n_running, .processes = s->cpus };
-	double x[DECIDE_MAX_FEATURES], other = r->other_load;
-	struct candidate with, without;
+	double other = r->other_load, with_s, without_s;
 
 	if (!from)
 		return;
-	with = without = *from;
 	for (size_t i = 0; i < s->n_running; i++)
 		load.processes += s->running[i].cpus;
 	r->other_load = 0.0;
-	decide_predict_one(r, &load, &without, x);
+	without_s = decide_predict_time(r, &load, from);
 	r->other_load = other;
 	load.njobs += other;
 	load.processes += other;
-	decide_predict_one(r, &load, &with, x);
-	if (without.model_s > 0.0 && isfinite(with.model_s))
-		d->other_factor = with.model_s / without.model_s;
+	with_s = decide_predict_time(r, &load, from);
+	if (without_s > 0.0 && isfinite(with_s))
+		d->other_factor = with_s / without_s;
 }

@@ -147,33 +147,39 @@ const struct adapt *sched_adapt(const struct sched *s, uint32_t model)
 	return s->adapts && model < s->n_learnt && s->learnt[model].model ? s->learnt[model].adapt : NULL;
 }
 
-/* Of a job with these values; 0: the model cannot tell. */
-static uint64_t family_by(uint64_t (*family)(const struct spread *s, const double *x), const struct sched *s,
-			  uint32_t model, const struct job_values *v, uint32_t cpus)
+/* The row x of a job with these values, and what families the model tells apart; NULL: it cannot tell. */
+static const struct spread *row_of(const struct sched *s, uint32_t model, const struct job_values *v,
+				   uint32_t cpus, double *x)
 {
 	const struct model *m = model < s->n_learnt ? s->learnt[model].model : NULL;
-	double number[SCHEMA_MAX_COLUMNS], x[DECIDE_MAX_FEATURES];
+	double number[SCHEMA_MAX_COLUMNS];
 	struct job_values job = { .number = number, .category = v ? v->category : NULL };
 	int at;
 
 	if (!m || !m->time.spread || !v || !v->number || m->features->n > DECIDE_MAX_FEATURES)
-		return 0;
+		return NULL;
 	memcpy(number, v->number, (m->schema->n_columns + m->schema->n_derived) * sizeof *number);
 	at = schema_role(m->schema, ROLE_CPUS);
 	if (at >= 0 && isnan(number[at]))
 		number[at] = cpus;
 	features_encode_job(m->features, &job, x);
-	return family(m->time.spread, x);
+	return m->time.spread;
 }
 
 uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus)
 {
-	return family_by(spread_new_family, s, model, v, cpus);
+	double x[DECIDE_MAX_FEATURES];
+	const struct spread *spread = row_of(s, model, v, cpus, x);
+
+	return spread ? spread_new_family(spread, x) : 0;
 }
 
 uint64_t sched_kin(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus)
 {
-	return family_by(spread_family, s, model, v, cpus);
+	double x[DECIDE_MAX_FEATURES];
+	const struct spread *spread = row_of(s, model, v, cpus, x);
+
+	return spread ? spread_family(spread, x) : 0;
 }
 
 struct adapt_who learn_who(const struct sched *s, const struct sched_request *r)
@@ -191,14 +197,18 @@ unsigned sched_family_known(const struct sched *s, const struct sched_request *r
 
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene)
 {
+	const struct spread *spread;
+	double x[DECIDE_MAX_FEATURES];
+
 	scene->adapt = sched_adapt(s, r->model);
 	scene->told = scene->adapt && !(s->policy.without & LAYER_TOLD) ? s->learnt[r->model].told : NULL;
-	scene->who = learn_who(s, r);
+	spread = row_of(s, r->model, r->values, r->cpus, x);
+	scene->who = (struct adapt_who){ r->type, r->user, spread ? spread_family(spread, x) : 0 };
 	scene->level = (struct spread_level){ 0.0, 1.0 };
 	scene->new_family = false;
 	if (scene->adapt) {
 		const struct learnt *m = &s->learnt[r->model];
-		uint64_t family = sched_family(s, r->model, r->values, r->cpus);
+		uint64_t family = spread ? spread_new_family(spread, x) : 0;
 
 		scene->new_family = family;
 		if (family && !(s->policy.without & LAYER_NEW_FAMILY)) {

@@ -29,6 +29,7 @@
 #define ADVISE_S 5
 #define OTHER_WORK_S 1
 #define DELAYED_S 1
+#define CPU_CLOCK_NS 100000 /* the thread's clock is a system call: it may be so old when a turn begins */
 
 static const int signals[4] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2 };
 
@@ -41,12 +42,14 @@ struct daemon_span daemon_span_begin(void)
 
 void daemon_span_end(struct daemon *d, struct daemon_span s)
 {
-	double ms = (double)(clock_monotonic_ns() - s.began_ns) / 1e6;
-	double busy_ms = (double)(clock_thread_ns() - s.cpu_ns) / 1e6;
+	double ms = (double)(clock_monotonic_ns() - s.began_ns) / 1e6, busy_ms;
 
 	histogram_add(&d->metrics.loop_busy_s, ms / 1e3);
 	if (ms > d->stats.max_block_ms)
 		d->stats.max_block_ms = ms;
+	if (!(ms > d->stats.max_busy_ms)) /* then it was not busy longer, and the clock is not asked */
+		return;
+	busy_ms = fmin(ms, (double)(clock_thread_ns() - s.cpu_ns) / 1e6);
 	if (busy_ms > d->stats.max_busy_ms)
 		d->stats.max_busy_ms = busy_ms;
 }
@@ -117,10 +120,12 @@ static void on_server_turn(void *owner)
 static void on_turn_begins(void *owner)
 {
 	struct daemon *d = owner;
-	struct daemon_span span = daemon_span_begin();
 
-	d->turn_began_ns = span.began_ns;
-	d->turn_cpu_ns = span.cpu_ns;
+	d->turn_began_ns = clock_monotonic_ns();
+	if (d->turn_began_ns - d->turn_cpu_at_ns < CPU_CLOCK_NS)
+		return;
+	d->turn_cpu_ns = clock_thread_ns();
+	d->turn_cpu_at_ns = d->turn_began_ns;
 }
 
 static void on_turn_ends(void *owner)

@@ -109,6 +109,7 @@ struct daemon {
 	struct decision decision;
 	uint64_t *estimate_id; struct sched_estimate *estimate; size_t estimate_cap;
 	int64_t turn_began_ns, turn_cpu_ns; /* of the server's turn under way */
+	int64_t turn_cpu_at_ns;             /* when turn_cpu_ns was read: then, or shortly before */
 	struct job_cursor tick;         /* carry_ticks() */
 	size_t estimate_from;           /* where a regular look goes on */
 	int64_t look_ns;                /* estimates.c: the moment of the estimates shown to users */

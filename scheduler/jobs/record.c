@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,17 +167,27 @@ bool job_field_named(const struct job_field *f, const char *text, void *out_memb
 
 /* ---- empty values ---- */
 
-void job_record_init(struct job_record *out)
+static struct job_record blank;
+
+static void make_blank(void)
 {
-	*out = (struct job_record){ .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	blank = (struct job_record){ .uid = (uid_t)-1, .gid = (gid_t)-1 };
 	for (const struct job_field *f = job_field; f < job_field + n_job_fields; f++) {
-		void *member = (char *)out + f->offset;
+		void *member = (char *)&blank + f->offset;
 
 		if (f->home == IN_RECORD && (f->kind == FIELD_FIXED || f->kind == FIELD_NUMBER))
 			*(double *)member = NAN;
 		else if (f->kind == FIELD_EXIT)
 			*(int *)member = -1;
 	}
+}
+
+void job_record_init(struct job_record *out)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_blank);
+	*out = blank;
 }
 
 int job_identity_draw(char out[JOB_IDENTITY + 1], struct err *err)

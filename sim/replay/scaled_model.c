@@ -48,13 +48,13 @@ static void scaled_why_none(const void *self, const double *x, char *out, size_t
 	s->base->ops->why_none(s->base->self, row, out, size);
 }
 
-static void scaled_shares(const void *self, const double *x, double *out_cpu_share, double *out_disk_share)
+static void scaled_shares(const void *self, const double *x, struct work_shares *out)
 {
 	const struct scaled *s = self;
 	double row[MAX_FEATURES];
 
 	scale_row(s, x, row);
-	s->base->ops->shares(s->base->self, row, out_cpu_share, out_disk_share);
+	s->base->ops->shares(s->base->self, row, out);
 }
 
 static double scaled_spread(const void *self, const double *x)
@@ -64,15 +64,6 @@ static double scaled_spread(const void *self, const double *x)
 
 	scale_row(s, x, row);
 	return s->base->ops->spread(s->base->self, row);
-}
-
-static double scaled_start_share(const void *self, const double *x)
-{
-	const struct scaled *s = self;
-	double row[MAX_FEATURES];
-
-	scale_row(s, x, row);
-	return s->base->ops->start_share(s->base->self, row);
 }
 
 static void scaled_machine(const void *self, double *out_cores, double *out_disk_saturation)
@@ -134,7 +125,6 @@ int scaled_model_new(const struct model *base, double measured_cores, double cor
 	s->ops.why_none = s->ops.why_none ? scaled_why_none : NULL;
 	s->ops.shares = s->ops.shares ? scaled_shares : NULL;
 	s->ops.spread = s->ops.spread ? scaled_spread : NULL;
-	s->ops.start_share = s->ops.start_share ? scaled_start_share : NULL;
 	s->ops.machine = s->ops.machine ? scaled_machine : NULL;
 	f->schema = base->features->schema;
 	f->n = base->features->n;

@@ -32,6 +32,14 @@ struct bench_result {
 	enum bench_holds holds;
 };
 
+/* See bench_model(). */
+enum bench_table { BENCH_PROFILE, BENCH_NODES, BENCH_DEMO, BENCH_WORLD, BENCH_TABLES };
+
+struct bench_model {
+	char path[300]; /* "": not trained yet */
+	char name[96];  /* of its predictors: "hybrid for time, forest for accuracy" */
+};
+
 struct bench_env {
 	char dir[256];          /* temporary, removed at the end */
 	char small_csv[300];    /* the small table, for the peers */
@@ -40,14 +48,14 @@ struct bench_env {
 	size_t large_rows;      /* 1,000,000 unless a quick trial was asked for */
 	bool full;              /* peers run their long tasks whole */
 	double submit_s;        /* length of daemon.submit */
-	char model[300];        /* what bench_model() has trained; "": nothing yet */
+	struct bench_model model[BENCH_TABLES]; /* what bench_model() has trained */
 	double sklearn_decision_s; /* p99 of the peer's decision, measured once a run; 0: not yet */
 	bool sklearn_missing;
 };
 
 typedef int bench_fn(struct bench_env *env, struct bench_result *out, struct err *err);
 bench_fn bench_fit_absolute, bench_fit_squared, bench_grid, bench_large, bench_scaling;
-bench_fn bench_decision_table, bench_decision_trees, bench_hybrid_decision;
+bench_fn bench_decision_default, bench_decision_table, bench_decision_trees, bench_hybrid_decision;
 bench_fn bench_lookahead, bench_events;
 bench_fn bench_training_simplenet, bench_training_lenet5;
 bench_fn bench_replay_million, bench_replay_cluster, bench_train_policy, bench_automl_campaign;
@@ -92,9 +100,15 @@ int bench_rival_add(struct bench_rival *v, enum bench_peer p, int status, double
 /* Fills peer, ratio and holds in: `also` is what must hold besides the ratio. */
 void bench_judge(struct bench_result *r, const struct bench_rival *v, bool also);
 
-/* ---- bench_daemon.c ---- */
-/* The file of a hybrid trained on configs/profiles/two-cores, once a run. */
-int bench_model(struct bench_env *env, const char **out_path, struct err *err);
+/* A program that is built beside this one. */
+void bench_beside(const struct bench_env *env, const char *name, char *out, size_t size);
+
+/* ---- bench_model.c ---- */
+/* What `postrider train --policy postrider` writes, once a run, for configs/profiles/two-cores or
+ * four-nodes, for a table like that of `make run`, or for what the world `fluid` lets models learn from.
+ * *out is borrowed from env. */
+int bench_model(struct bench_env *env, enum bench_table from, const struct bench_model **out,
+                struct err *err);
 
 /* ---- bench_data.c ---- */
 #define SMALL_ROWS 230 /* 80 % of the 288 runs of the paper's full factorial */

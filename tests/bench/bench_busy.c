@@ -21,6 +21,7 @@
 #define CONFIDENCE 0.9
 
 struct house {
+	const char *name; /* of the model; borrowed */
 	struct model *model;
 	struct sched *sched;
 	struct job_values values[KINDS];
@@ -116,7 +117,7 @@ static int house_make(struct house *h, struct bench_env *env, struct err *err)
 	struct decision *d = mem_alloc(sizeof *d);
 	struct rng r = rng_stream(1, 0);
 	enum sched_verdict verdict;
-	const char *path;
+	const struct bench_model *model = NULL;
 	int status;
 
 	*h = (struct house){ .now_ns = 1 };
@@ -125,9 +126,10 @@ static int house_make(struct house *h, struct bench_env *env, struct err *err)
 	for (size_t i = 0; i < RUNNING; i++)
 		p.machine.slots += cpus_of(i % KINDS);
 	p.machine.cores = p.machine.slots;
-	status = bench_model(env, &path, err);
+	status = bench_model(env, BENCH_PROFILE, &model, err);
+	h->name = model->name;
 	if (!status)
-		status = model_load(path, &h->model, err);
+		status = model_load(model->path, &h->model, err);
 	if (!status)
 		status = model_compile(h->model, err);
 	p.model = h->model;
@@ -223,11 +225,11 @@ int bench_decision_busy(struct bench_env *env, struct bench_result *out, struct 
 	out->holds = out->ours <= out->bar ? HOLDS_YES : HOLDS_NO;
 	bench_what(
 		out,
-		"whole decision with %d jobs running and %d queued, half of them promised, 4 candidates, p99 "
-		"of %d "
-		"(processor time); p50 %.3g us; of all %zu promised, %zu rejected, %zu by chance, %zu "
+		"whole decision with %d jobs running and %d queued, half of them promised, 4 candidates, the "
+		"default model (%s), p99 of %d (processor time); p50 %.3g us; of all %zu promised, %zu "
+		"rejected, %zu by chance, %zu "
 		"without an objective",
-		RUNNING, QUEUED, CALLS, 1e6 * p50_s, verdicts[SCHED_PROMISED], verdicts[SCHED_REJECTED],
-		verdicts[SCHED_CHANCE], verdicts[SCHED_BEST_EFFORT]);
+		RUNNING, QUEUED, house.name, CALLS, 1e6 * p50_s, verdicts[SCHED_PROMISED],
+		verdicts[SCHED_REJECTED], verdicts[SCHED_CHANCE], verdicts[SCHED_BEST_EFFORT]);
 	return 0;
 }

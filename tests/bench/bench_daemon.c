@@ -191,39 +191,6 @@ double bench_server_rss_mb(const struct bench_server *s)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1048576.0;
 }
 
-/* ---- the model ---- */
-
-/* A program that is built beside this one. */
-static void beside(const struct bench_env *env, const char *name, char *out, size_t size)
-{
-	const char *slash = strrchr(env->self, '/');
-
-	snprintf(out, size, "%.*s%s", slash ? (int)(slash - env->self + 1) : 0, env->self, name);
-}
-
-int bench_model(struct bench_env *env, const char **out_path, struct err *err)
-{
-	char program[4200], path[sizeof env->dir + 16];
-	const char *const argv[] = { program,  "train", "configs/profiles/two-cores/runs.csv",
-				     "-o",     path,    "--model",
-				     "hybrid", "-q",    "--json",
-				     NULL };
-	struct json *answer = NULL;
-	int status = 0;
-
-	if (!env->model[0]) {
-		bench_say("training the hybrid on the measured profile");
-		beside(env, "postrider", program, sizeof program);
-		snprintf(path, sizeof path, "%s/hybrid.model", env->dir);
-		status = bench_run_json(argv, &answer, err);
-		json_free(answer);
-		if (!status)
-			strcpy(env->model, path);
-	}
-	*out_path = env->model;
-	return status;
-}
-
 /* ---- a daemon ---- */
 
 /* A job lasts as long as the folder of the site: longer than the bench, and no longer if that is cut short.
@@ -319,7 +286,7 @@ int bench_site_open(struct bench_site *s, struct bench_env *env, unsigned slots,
 {
 	char program[4200], config[sizeof s->dir + 16];
 	const char *const argv[] = { program, "--config", config, NULL };
-	const char *model = NULL;
+	const struct bench_model *model = NULL;
 	int status;
 
 	*s = (struct bench_site){ .client.fd = -1 };
@@ -327,12 +294,13 @@ int bench_site_open(struct bench_site *s, struct bench_env *env, unsigned slots,
 	snprintf(s->socket, sizeof s->socket, "%s/s", s->dir);
 	snprintf(s->log, sizeof s->log, "%s/log", s->dir);
 	snprintf(config, sizeof config, "%s/config.json", s->dir);
-	beside(env, "postriderd", program, sizeof program);
-	status = bench_model(env, &model, err);
+	bench_beside(env, "postriderd", program, sizeof program);
+	status = bench_model(env, BENCH_PROFILE, &model, err);
+	s->model = model->name;
 	if (!status && mkdir(s->dir, 0711))
 		status = err_fail(err, ERR_IO, "cannot make the folder %s: %s", s->dir, strerror(errno));
 	if (!status)
-		status = write_config(s, config, model, slots, err);
+		status = write_config(s, config, model->path, slots, err);
 	if (!status)
 		status = bench_server_start(&s->server, argv, s->log, cpu, err);
 	if (!status)

@@ -33,9 +33,10 @@ struct bench_site {
 	char dir[300], socket[320], log[320];
 	struct bench_server server;
 	struct bench_client client; /* the first connection; its greeting is read */
+	const char *model; /* the name of its model; borrowed from the bench_env */
 };
 
-/* A daemon with so many slots, jobs that sleep, and the hybrid model of the measured profile. */
+/* A daemon with so many slots, jobs that sleep, and the default model of the measured profile. */
 int bench_site_open(struct bench_site *s, struct bench_env *env, unsigned slots, int cpu, struct err *err);
 /* Ends what runs on it, the daemon, and its folder. */
 void bench_site_close(struct bench_site *s);

@@ -79,6 +79,7 @@ int bench_daemon_predict(struct bench_env *env, struct bench_result *out, struct
 	struct bench_server server = { 0 };
 	struct bench_site site;
 	bool missing = false;
+	const char *model;
 	int status = bench_site_open(&site, env, 4, -1, err);
 
 	out->bar = 0.5;
@@ -101,12 +102,15 @@ int bench_daemon_predict(struct bench_env *env, struct bench_result *out, struct
 	bench_client_close(&ours.client);
 	bench_client_close(&redis.client);
 	bench_server_stop(&server);
+	model = site.model;
 	bench_site_close(&site);
 	if (status)
 		return status;
 	out->ours = ours.best_s;
-	bench_what(out, "predict over the socket, 4 candidates, one request at a time: %.0f/s",
-		   1.0 / ours.best_s);
+	bench_what(out,
+		   "predict over the socket, 4 candidates, the default model (%s), one request at a time: "
+		   "%.0f/s",
+		   model, 1.0 / ours.best_s);
 	if (missing) {
 		bench_what(out, "; redis-server is not installed (make bench-peers)");
 		out->holds = HOLDS_UNKNOWN;
@@ -190,6 +194,7 @@ int bench_daemon_pipelined(struct bench_env *env, struct bench_result *out, stru
 	double best_s, cpu_s;
 	cpu_set_t before, ours;
 	struct bench_site site;
+	const char *model;
 	bool apart;
 	int cpu, status;
 
@@ -205,15 +210,17 @@ int bench_daemon_pipelined(struct bench_env *env, struct bench_result *out, stru
 	status = measure_pipelined(&site, &best_s, &cpu_s, err);
 	if (apart)
 		sched_setaffinity(0, sizeof before, &before);
+	model = site.model;
 	bench_site_close(&site);
 	if (status)
 		return status;
 	out->ours = 1e6 * best_s;
 	out->holds = out->ours <= out->bar ? HOLDS_YES : HOLDS_NO;
-	bench_what(
-		out,
-		"predict pipelined, %d at a time, 4 candidates, the daemon on one core%s, best of %d rounds: "
-		"%.0f decisions/s; processor time of the daemon %.3g us a decision",
-		WINDOW, apart ? "" : " that the client shares", PIPELINE_ROUNDS, 1.0 / best_s, 1e6 * cpu_s);
+	bench_what(out,
+		   "predict pipelined, %d at a time, 4 candidates, the default model (%s), the daemon on one "
+		   "core%s, best of %d rounds: "
+		   "%.0f decisions/s; processor time of the daemon %.3g us a decision",
+		   WINDOW, model, apart ? "" : " that the client shares", PIPELINE_ROUNDS, 1.0 / best_s,
+		   1e6 * cpu_s);
 	return 0;
 }

@@ -22,6 +22,7 @@ static const struct bench {
 	{ "forest.fit.absolute", bench_fit_absolute },
 	{ "forest.fit.squared", bench_fit_squared },
 	{ "forest.grid", bench_grid },
+	{ "decision.default", bench_decision_default },
 	{ "decision.table", bench_decision_table },
 	{ "decision.trees", bench_decision_trees },
 	{ "hybrid.decision", bench_hybrid_decision },

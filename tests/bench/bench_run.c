@@ -64,6 +64,13 @@ static void read_all(int fd, struct strbuf *out)
 	}
 }
 
+void bench_beside(const struct bench_env *env, const char *name, char *out, size_t size)
+{
+	const char *slash = strrchr(env->self, '/');
+
+	snprintf(out, size, "%.*s%s", slash ? (int)(slash - env->self + 1) : 0, env->self, name);
+}
+
 int bench_run_json(const char *const *argv, struct json **out, struct err *err)
 {
 	struct strbuf text = { 0 };

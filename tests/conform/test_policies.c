@@ -335,6 +335,7 @@ TEST(test_shares_of_the_queueing_model_explain_its_times)
 		struct fluid_machine machine = decide_machine(w->m, 99, 8);
 		struct fluid_job job = { .cpus = 1 + (uint32_t)k % 3 };
 		struct job_values v = w->values[k];
+		struct work_shares of;
 		double alone[64], among[64], t[2];
 		int batch = schema_find(w->m->schema, "batch"), cpus = schema_find(w->m->schema, "cpus");
 		int processes = schema_find_any(w->m->schema, "processes");
@@ -348,7 +349,9 @@ TEST(test_shares_of_the_queueing_model_explain_its_times)
 			features_encode_job(w->m->features, &v, among);
 			time->ops->predict(time->self, alone, 1, &t[0]);
 			time->ops->predict(time->self, among, 1, &t[1]);
-			time->ops->shares(time->self, among, &job.cpu_share, &job.disk_share);
+			time->ops->shares(time->self, among, &of);
+			job.cpu_share = of.cpu;
+			job.disk_share = of.disk;
 			assert_true(job.cpu_share + job.disk_share < 1.0 + 1e-12);
 			assert_true(fabs(t[0] * decide_stretch(&machine, &job, p) / t[1] - 1.0) < 1e-9);
 		}

@@ -348,6 +348,19 @@ static void take_latest(struct adapt *a, struct track *t)
 	t->median = stats_median(a->scratch, t->n_latest);
 }
 
+/* Are there others in the window, of which this user has the newest score? */
+static bool has_others(const struct adapt *a, const struct track *t, uint32_t user)
+{
+	size_t n = in_window(a, t);
+
+	if (!t->mixed) /* all others are of one user */
+		return n > 1 && t->user[(t->n - 2) % a->window] != user;
+	for (size_t i = 0; i < n; i++)
+		if (t->user[i] != user)
+			return true;
+	return false;
+}
+
 static void add_score(struct adapt *a, struct track *t, uint32_t user, double score, double around)
 {
 	size_t n = in_window(a, t), at = (size_t)(t->n % a->window), to;
@@ -369,10 +382,7 @@ static void add_score(struct adapt *a, struct track *t, uint32_t user, double sc
 	t->sorted_user[to] = t->user[at] = user;
 	t->score[at] = score;
 	t->n++;
-	n = in_window(a, t);
-	t->mixed = false;
-	for (size_t i = 0; i < n; i++)
-		t->mixed |= t->user[i] != user;
+	t->mixed = has_others(a, t, user);
 	take_latest(a, t);
 }
 
@@ -548,11 +558,11 @@ bool adapt_observe(struct adapt *a, struct adapt_who who, double confidence, dou
 
 /* ---- the quantile ---- */
 
-/* 0 while the scores cannot carry the confidence, 1 when half a window of them is there, or twice those
- * needed. */
-static double weight_of(const struct adapt *a, size_t n, double confidence)
+/* 0 while there are fewer scores than a confidence needs, 1 when half a window of them is there, or twice
+ * those needed. */
+static double weight_of(const struct adapt *a, size_t n, size_t needed)
 {
-	size_t needed = conformal_needed(confidence), enough = a->window / 2;
+	size_t enough = a->window / 2;
 
 	if (needed > n)
 		return 0.0;
@@ -603,7 +613,7 @@ static double quantile(const struct adapt *a, const struct track *t, uint32_t us
 
 	if (n_own == n)
 		return rank_score(own, n, confidence + raise, confidence);
-	weight = weight_of(a, n_own, confidence);
+	weight = weight_of(a, n_own, conformal_needed(confidence));
 	all = rank_score(t->sorted, n, confidence, confidence);
 	if (!isnan(model_q))
 		all = clamp(all, model_q - limit, model_q + limit);
@@ -618,6 +628,7 @@ bool adapt_quantile(const struct adapt *a, struct adapt_who who, double confiden
 {
 	const struct track *t = find(a, who.type), *f = find_family(a, who);
 	double own, kin, pooled, q = model_q, model = isnan(model_q) ? 0.0 : 1.0;
+	size_t needed;
 
 	*out_q = NAN;
 	*out_source = ADAPT_NONE;
@@ -625,9 +636,10 @@ bool adapt_quantile(const struct adapt *a, struct adapt_who who, double confiden
 		return false;
 	if (a->no_quantile)
 		t = f = NULL;
-	pooled = a->no_quantile ? 0.0 : weight_of(a, in_window(a, &a->pool), confidence);
-	own = t ? weight_of(a, in_window(a, t), confidence) : 0.0;
-	kin = f ? weight_of(a, in_window(a, f), confidence) : 0.0;
+	needed = conformal_needed(confidence);
+	pooled = a->no_quantile ? 0.0 : weight_of(a, in_window(a, &a->pool), needed);
+	own = t ? weight_of(a, in_window(a, t), needed) : 0.0;
+	kin = f ? weight_of(a, in_window(a, f), needed) : 0.0;
 	if (pooled > 0.0) {
 		pooled = model > 0.0 ? pooled : 1.0; /* nothing else is there */
 		q = pooled * quantile(a, &a->pool, who.user, confidence, model_q) +

@@ -82,7 +82,7 @@ static bool read_priority(struct request *r, struct submission *out)
 	int at = config_tenant_of(d->setup->config, conn_uid(r->conn), in_group, r->conn);
 	struct err err = { 0 };
 	double priority = 0.0;
-	char own[32];
+	char own[4 + TEXT_NUMBER] = "uid ";
 
 	field_number(&r->f, "priority", -PRIORITY_MAX, PRIORITY_MAX, &priority);
 	if (!r->f.rc && priority != floor(priority))
@@ -96,7 +96,7 @@ static bool read_priority(struct request *r, struct submission *out)
 		return false;
 	}
 	out->priority = (int)priority;
-	snprintf(own, sizeof own, "uid %u", (unsigned)conn_uid(r->conn));
+	text_decimal(false, conn_uid(r->conn), 0, own + 4);
 	if (tenants_named(&d->tenants, d->setup->config, d->sched, out->now_ns,
 			  at >= 0 ? d->setup->config->tenant[at].name : own, &out->tenant, &err)) {
 		reply_err(r, &err, NULL);

@@ -56,8 +56,8 @@ class Site:
         if model:
             config["model"] = os.path.join(self.dir, "m.model")
             subprocess.run([os.path.join(binaries, "postrider"), "train",
-                            os.path.join(ROOT, "configs/profiles/two-cores/runs.csv"), "-q", "--model", "hybrid",
-                            "--set", "trees=50", "-o", config["model"]], check=True)
+                            os.path.join(ROOT, "configs/profiles/two-cores/runs.csv"), "-q", "--policy", "postrider",
+                            "-o", config["model"]], check=True)
         self.config = os.path.join(self.dir, "config.json")
         with open(self.config, "w") as f:
             json.dump(config, f)

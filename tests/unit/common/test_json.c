@@ -650,6 +650,71 @@ TEST_WITH(test_json_writer_escapes_what_must_be, NULL, disarm)
 	strbuf_release(&out);
 }
 
+/* A string, a number and a truth, each under a key of its own; as pairs, or as keys and values. */
+static void write_pairs(struct strbuf *out, bool pretty, bool pairs, const char *key, const char *s, double v)
+{
+	struct json_writer w;
+	char name[3][40];
+
+	for (int i = 0; i < 3; i++)
+		snprintf(name[i], sizeof name[i], "%s%.*s", key, i, "-+");
+	json_begin(&w, out, pretty);
+	json_open(&w, '{');
+	if (pairs) {
+		json_kv_string(&w, name[0], s);
+		json_kv_fixed(&w, name[1], v, 3);
+		json_kv_bool(&w, name[2], s);
+	} else {
+		json_put_key(&w, name[0]);
+		json_put_string(&w, s);
+		json_put_key(&w, name[1]);
+		json_put_fixed(&w, v, 3);
+		json_put_key(&w, name[2]);
+		json_put_bool(&w, s);
+	}
+	json_close(&w, '}');
+	assert_int_equal(out->len, strlen(out->text));
+}
+
+/* Text is copied eight bytes at a time: a byte that needs an escape at every place of every length, in a key
+ * and in a value, in a buffer that is empty, long enough, or ends on the way. */
+TEST_WITH(test_json_pairs_are_keys_and_values, NULL, disarm)
+{
+	static const char odd[] = "x\"\\\n\x1f\x7f\xc3";
+	struct strbuf one = { 0 }, two = { 0 };
+
+	for (size_t len = 0; len <= 20; len++)
+		for (size_t at = 0; at <= len; at++)
+			for (const char *c = odd; *c; c++) {
+				char text[32] = "", key[32];
+				struct json *v;
+
+				memset(text, 'a', len);
+				if (at < len)
+					text[at] = *c;
+				strcpy(key, text);
+				if (at % 2) /* a plain key beside it */
+					memset(key, 'k', len);
+				if (len % 4 == at % 4)
+					strbuf_release(&one);
+				strbuf_reset(&one);
+				strbuf_reset(&two);
+				write_pairs(&one, at % 3 == 1, true, key, at % 5 == 4 ? NULL : text,
+					    at % 7 == 6 ? NAN : 2.375 * (double)len);
+				write_pairs(&two, at % 3 == 1, false, key, at % 5 == 4 ? NULL : text,
+					    at % 7 == 6 ? NAN : 2.375 * (double)len);
+				assert_string_equal(one.text, two.text);
+				v = parse(one.text);
+				if (*c != '\xc3' && at % 5 != 4)
+					assert_string_equal(json_string(json_first(v), NULL), text);
+				if (*c != '\xc3')
+					assert_string_equal(json_key(json_first(v)), key);
+				json_free(v);
+			}
+	strbuf_release(&one);
+	strbuf_release(&two);
+}
+
 TEST_WITH(test_json_writer_replaces_bad_utf8, NULL, disarm)
 {
 	struct strbuf out = { 0 };
@@ -723,6 +788,7 @@ TEST_WITH(test_json_fixed_numbers_are_short, NULL, disarm)
 	assert_string_equal(fixed(5e-324, 9), "0");
 	assert_string_equal(fixed(1e9, 6), "1000000000");
 	assert_string_equal(fixed(1234567890.1234567, 6), "1234567890.1234567");
+	assert_string_equal(fixed(1234567890.1234567, 2), "1234567890.1234567");
 	assert_string_equal(fixed(-1e300, 6), "-1e+300");
 	assert_string_equal(fixed(NAN, 6), "null");
 	assert_string_equal(fixed(INFINITY, 6), "null");

@@ -1,6 +1,7 @@
 /* common/stats: answers worked by hand, edges, and sums where naive ways lose digits. */
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "common/rng.h"
 #include "common/stats.h"
@@ -62,6 +63,26 @@ TEST(test_stats_equal_values_have_no_spread)
 		v[i] = 0.1;
 	assert_true(stats_mean(v, 10) == 0.1); /* ten times 0.1 sums to 0.9999999999999999 */
 	assert_true(stats_sd(v, 10) == 0.0);
+}
+
+/* Of any order, with equal ones and missing ones, it is what sorting says. */
+TEST(test_stats_median_is_the_middle_of_the_sorted)
+{
+	struct rng rng = rng_stream(21, 0);
+
+	for (int k = 0; k < 3000; k++) {
+		size_t n = 1 + rng_below(&rng, 70);
+		double v[70], sorted[70], want;
+
+		for (size_t i = 0; i < n; i++)
+			v[i] = k % 3 == 0 ? rng_below(&rng, 4) : k % 3 == 1 ? rng_normal(&rng) : (double)i;
+		if (k % 11 == 0)
+			v[rng_below(&rng, (uint32_t)n)] = NAN;
+		memcpy(sorted, v, sizeof v);
+		stats_sort(sorted, n);
+		want = n % 2 ? sorted[n / 2] : 0.5 * sorted[n / 2 - 1] + 0.5 * sorted[n / 2];
+		assert_true(stats_median(v, n) == want || (isnan(want) && k % 11 == 0));
+	}
 }
 
 TEST(test_stats_median_of_even_and_odd_counts)

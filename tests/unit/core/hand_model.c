@@ -21,19 +21,11 @@ static void hand_accuracy(const void *self, const double *x, size_t n_rows, doub
 		out[i] = 1.0 - x[i * HAND_FEATURES + HAND_BATCH] / 10000.0;
 }
 
-static void hand_shares(const void *self, const double *x, double *out_cpu_share, double *out_disk_share)
+static void hand_shares(const void *self, const double *x, struct work_shares *out)
 {
 	(void)self;
 	(void)x;
-	*out_cpu_share = 1.0 - hand_disk;
-	*out_disk_share = hand_disk;
-}
-
-static double hand_start_share(const void *self, const double *x)
-{
-	(void)self;
-	(void)x;
-	return hand_start;
+	*out = (struct work_shares){ .cpu = 1.0 - hand_disk, .disk = hand_disk, .start = hand_start };
 }
 
 static void hand_machine(const void *self, double *out_cores, double *out_disk_saturation)
@@ -53,7 +45,6 @@ const struct predictor_ops hand_hybrid = {
 	.title = "by hand",
 	.predict = hand_time,
 	.shares = hand_shares,
-	.start_share = hand_start_share,
 	.machine = hand_machine,
 	.destroy = hand_destroy,
 };

@@ -174,6 +174,28 @@ TEST(test_min_samples_may_be_a_share_of_the_rows)
 	assert_int_equal(p.grow.min_leaf, 4); /* ceil(3.55) */
 }
 
+/* Masks take four rows at once, fewer at the end, and rows that differ in one feature together. */
+static void check_few_rows(const struct ensemble *e, const double *x)
+{
+	size_t p = e->n_features;
+	double alike[4 * 8], want[7], have[7];
+
+	for (size_t n = 1; n <= 7; n++) {
+		ensemble_predict_trees(e, x, n, want);
+		ensemble_predict_masks(e, x, n, have);
+		assert_memory_equal(want, have, n * sizeof *want);
+	}
+	for (size_t f = 0; f < p; f++) {
+		for (size_t i = 0; i < 4; i++) {
+			memcpy(alike + i * p, x, p * sizeof *x);
+			alike[i * p + f] = x[i * p + f];
+		}
+		ensemble_predict_trees(e, alike, 4, want);
+		ensemble_predict_masks(e, alike, 4, have);
+		assert_memory_equal(want, have, 4 * sizeof *want);
+	}
+}
+
 static void check_all_ways(const struct predictor *p, size_t n_features, uint64_t seed)
 {
 	struct ensemble *e = (struct ensemble *)ensemble_of(p);
@@ -196,6 +218,7 @@ static void check_all_ways(const struct predictor *p, size_t n_features, uint64_
 		if (e->masks) {
 			ensemble_predict_masks(e, x, 64, masks);
 			assert_memory_equal(trees, masks, sizeof trees);
+			check_few_rows(e, x);
 		}
 		assert_int_equal(ensemble_compile(e, NULL), 0);
 		assert_non_null(e->cell);

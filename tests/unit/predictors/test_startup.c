@@ -164,15 +164,16 @@ TEST(test_a_job_that_waits_elsewhere_is_not_slowed_by_others)
 		struct dataset *d = waiting(start_s[k], 1 + k);
 		struct score s = held_out(&hybrid_ops, d, 0);
 		struct predictor p = fit(&queueing_ops, d);
-		double alone[WIDTH] = { 1, 1, 64, 2 }, among[WIDTH] = { 1, 8, 64, 2 }, t[2], cpu, disk;
+		double alone[WIDTH] = { 1, 1, 64, 2 }, among[WIDTH] = { 1, 8, 64, 2 }, t[2];
+		struct work_shares of;
 
 		printf("%2.0f s to start: MAPE of the hybrid %.2f %%\n", start_s[k], 100 * s.mape);
 		assert_true(s.mape < 0.05); /* of noise of 3 % */
 		predictor_predict(&p, alone, 1, &t[0]);
 		predictor_predict(&p, among, 1, &t[1]);
 		assert_true(t[1] < 1.4 * t[0]);
-		queueing_ops.shares(p.self, alone, &cpu, &disk);
-		assert_true(cpu + disk < 0.2); /* the rest waits */
+		queueing_ops.shares(p.self, alone, &of);
+		assert_true(of.cpu + of.disk < 0.2); /* the rest waits */
 		predictor_release(&p);
 		dataset_free(d);
 	}

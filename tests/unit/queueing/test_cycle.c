@@ -43,6 +43,38 @@ TEST(test_a_part_of_a_process_and_very_many_of_them)
 	near(cycle_time_s(0.3, 2.0, 0.0, 0.0, CYCLE_MOST + 904.0), 0.15 * (CYCLE_MOST + 904.0), 1e-9);
 }
 
+/* Mean value analysis of one core and one disk, written down as it is in the books, process after process. */
+static double step_by_step(double cpu_s, double disk_s, double delay_s, int processes)
+{
+	double at_cpu = 0.0, at_disk = 0.0, cycle = 0.0;
+
+	for (int n = 1; n <= processes; n++) {
+		double cpu = cpu_s * (1.0 + at_cpu), disk = disk_s * (1.0 + at_disk);
+
+		cycle = cpu + disk + delay_s;
+		at_cpu = n / cycle * cpu;
+		at_disk = n / cycle * disk;
+	}
+	return cycle;
+}
+
+/* Most of them are not followed one by one where the busiest place is all that counts. */
+TEST(test_many_processes_take_what_they_take_step_by_step)
+{
+	struct rng rng = rng_stream(7, 3);
+
+	for (int k = 0; k < 3000; k++) {
+		double cpu_s = rng_uniform(&rng), delay_s = (k % 5) * 3.0 * rng_uniform(&rng);
+		double disk_s = k % 7 == 0 ? cpu_s : cpu_s * exp(2.0 * rng_normal(&rng));
+		int n = 1 + (int)rng_below(&rng, 2000);
+		double all = step_by_step(cpu_s, disk_s, delay_s, n),
+		       more = step_by_step(cpu_s, disk_s, delay_s, n + 1);
+
+		near(cycle_time_s(cpu_s, 1.0, disk_s, delay_s, n), all, 1e-11);
+		near(cycle_time_s(cpu_s, 1.0, disk_s, delay_s, n + 0.37), all + 0.37 * (more - all), 1e-11);
+	}
+}
+
 TEST(test_it_is_the_solution_of_the_general_solver)
 {
 	struct rng rng = rng_stream(7, 1);
