@@ -48,13 +48,6 @@ double errors_upper(const struct model_target *t, const struct model_errors *e, 
 	return conformal_upper(&t->conformal, conformal_widened(q * e->scale, e->widening), predicted);
 }
 
-double errors_score_at(const struct model_target *t, const struct model_errors *e, double predicted,
-		       double limit)
-{
-	return conformal_narrowed(conformal_score_at(&t->conformal, predicted, limit), e->widening) /
-	       e->scale;
-}
-
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
 		   double predicted)
 {
@@ -63,18 +56,14 @@ double model_upper(const struct model *m, const struct model_target *t, const do
 	return errors_upper(t, &e, q, predicted);
 }
 
-double model_score_at(const struct model *m, const struct model_target *t, const double *x, double predicted,
-		      double limit)
+struct belief model_belief(const struct model *m, const struct model_target *t, const double *x,
+			   double predicted, double confidence)
 {
-	struct model_errors e = model_errors_at(m, t, x);
+	double asked = belief_asks(confidence), q;
 
-	return errors_score_at(t, &e, predicted, limit);
-}
-
-double model_chance(const struct model *m, const struct model_target *t, const double *x, double predicted,
-		    double limit)
-{
-	return conformal_confidence(&t->conformal, model_score_at(m, t, x, predicted, limit));
+	if (conformal_quantile(&t->conformal, asked, &q, NULL))
+		return (struct belief){ predicted, NAN };
+	return belief_of_bound(predicted, model_upper(m, t, x, q, predicted), asked);
 }
 
 int model_compile(struct model *m, struct err *err)

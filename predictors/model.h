@@ -4,6 +4,7 @@
 #ifndef PREDICTORS_MODEL_H
 #define PREDICTORS_MODEL_H
 
+#include "predictors/belief.h"
 #include "predictors/models/conformal.h"
 #include "predictors/models/spread.h"
 #include "predictors/data/features.h"
@@ -54,18 +55,14 @@ struct model_errors {
 };
 struct model_errors model_errors_at(const struct model *m, const struct model_target *t, const double *x);
 double errors_upper(const struct model_target *t, const struct model_errors *e, double q, double predicted);
-double errors_score_at(const struct model_target *t, const struct model_errors *e, double predicted,
-                       double limit);
 /* The upper bound of the time (or accuracy) of row x, whose prediction and quantile are at hand: wider
  * outside the training ranges (widening.h). */
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
                    double predicted);
-/* The score whose upper bound is `limit`: the inverse of model_upper(). -INFINITY if no bound is that low. */
-double model_score_at(const struct model *m, const struct model_target *t, const double *x, double predicted,
-                      double limit);
-/* The probability that the time (or accuracy) of row x is at most the limit; NaN without residuals. */
-double model_chance(const struct model *m, const struct model_target *t, const double *x, double predicted,
-                    double limit);
+
+/* What the model alone believes of row x, as wide as its residuals say for this confidence. */
+struct belief model_belief(const struct model *m, const struct model_target *t, const double *x,
+                           double predicted, double confidence);
 
 int model_save(const struct model *m, const char *path, struct err *err);
 int model_load(const char *path, struct model **out, struct err *err);

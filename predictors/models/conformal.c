@@ -239,46 +239,6 @@ int conformal_quantile(const struct conformal *c, double confidence, double *out
 	return 0;
 }
 
-/* What is left of a tail of `share` after `past` beyond its quantile. An exponential tail that has half of
- * the runs beyond the median and this share beyond the quantile has its scale from the distance of the two.
- * Scores without any spread: `otherwise`. */
-static double tail_left(const struct conformal *c, double share, double quantile, double past,
-			double otherwise)
-{
-	double scale = fabs(quantile - c->at[49]) / log(0.5 / share);
-
-	if (isinf(past))
-		return 0.0;
-	return scale > 0.0 ? share * exp(-past / scale) : otherwise;
-}
-
-double conformal_confidence(const struct conformal *c, double q)
-{
-	size_t low = 0, high = CONFORMAL_GRID, n; /* quantiles before low are at most q, from high on above */
-	double from, to;
-
-	if (!c->n || isnan(c->at[0]) || isnan(q))
-		return NAN;
-	while (isnan(c->at[high - 1]))
-		high--;
-	n = high;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->at[middle] <= q)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0) /* without a spread, no run was ever faster */
-		return tail_left(c, 0.01, c->at[0], c->at[0] - q, 0.0);
-	from = grid_confidence(low - 1);
-	if (low == n) /* and so many are known not to be slower */
-		return 1.0 - tail_left(c, 1.0 - from, c->at[n - 1], q - c->at[n - 1], 1.0 - from);
-	to = grid_confidence(low);
-	return from + (to - from) * (q - c->at[low - 1]) / (c->at[low] - c->at[low - 1]);
-}
-
 int conformal_save(const struct conformal *c, struct writer *w)
 {
 	write_u64(w, c->n);

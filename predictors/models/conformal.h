@@ -1,5 +1,4 @@
-/* The distribution of a model's errors, from residuals of rows that it has not seen: upper bounds that hold,
- * and chances.
+/* The distribution of a model's errors, from residuals of rows that it has not seen: upper bounds that hold.
  *
  * Score s_i = (y_i - p_i) / spread(p_i); bound U = p + q spread(p). For models that err by a factor s_i =
  * log(y_i / p_i) / scale, with the scale of the row (spread.h), and U = p exp(q scale). With many independent
@@ -47,10 +46,6 @@ void conformal_release(struct conformal *c);
 /* The score that goes with a confidence such as 0.9; ERR_NODATA (with the number needed) when there
  * are too few groups of residuals, ERR_ARG unless 0 < confidence < 1. */
 int conformal_quantile(const struct conformal *c, double confidence, double *out_q, struct err *err);
-/* The share of runs whose score is at most q: the inverse of the quantile, in 0..1 and rising with q. Between
- * two residuals it is interpolated; past the outermost ones it decays as an exponential tail. NaN without
- * residuals. At the quantile of a confidence it is at least that confidence. */
-double conformal_confidence(const struct conformal *c, double q);
 /* Residuals that ranks need for a confidence: 9 for 90 %, 99 for 99 %; SIZE_MAX unless 0 < confidence < 1. */
 size_t conformal_needed(double confidence);
 /* Groups needed for a bound at all: a third of that, at least 3. */
@@ -63,25 +58,10 @@ static inline double conformal_upper(const struct conformal *c, double q, double
 	return predicted + q * (c->base + c->slope * (predicted > 0.0 ? predicted : 0.0));
 }
 
-/* The score whose bound is `limit`: -INFINITY if no bound is that low. */
-static inline double conformal_score_at(const struct conformal *c, double predicted, double limit)
-{
-	if (!c->log)
-		return (limit - predicted) / (c->base + c->slope * (predicted > 0.0 ? predicted : 0.0));
-	return limit > 0.0 && predicted > 0.0 ? log(limit / predicted) : -INFINITY;
-}
-
 /* The score of a bound `times` as wide (>= 1): never a lower one, also where q is negative. */
 static inline double conformal_widened(double q, double times)
 {
 	return q + (times - 1.0) * fabs(q);
-}
-/* Its inverse; -INFINITY if no score is widened to that little. Of two the larger one. */
-static inline double conformal_narrowed(double widened, double times)
-{
-	if (widened >= 0.0)
-		return widened / times;
-	return times < 2.0 ? widened / (2.0 - times) : -INFINITY;
 }
 
 int conformal_save(const struct conformal *c, struct writer *w);

@@ -290,8 +290,8 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 			note_range(r, row, c);
 			take_time(r, time[i], c);
 			e = decide_errors_at(r, row);
-			c->guard_s = decide_guard_s(r, &e, c);
-			c->chance = decide_chance(r, &e, c);
+			decide_bound(r, &e, c);
+			c->chance = decide_chance(r, c);
 			if (out_errors)
 				out_errors[done + i] = e;
 			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
@@ -456,29 +456,19 @@ int decide_likeliest(const struct decision *d, double least_chance, unsigned rea
 	return best;
 }
 
-/* What to tell over the model's own time; NaN: nothing was learnt about it. */
-static double told_of(const struct decide_rows *r, const struct candidate *c)
-{
-	const struct decide_scene *s = r->p->scene;
-	enum adapt_source source;
-	double q;
-
-	if (!s || !s->told || adapt_is_empty(s->told) ||
-	    !adapt_quantile(s->told, s->who, r->p->confidence, log(c->guard_s / c->time_s), &q, &source))
-		return NAN;
-	return adapt_bias(s->told, s->who) * exp(s->level.shift + q);
-}
-
-/* The bound for users comes from the run times of such jobs under whatever load they met. An objective that
- * will be promised is a bound, too: later arrivals must not break it. */
+/* The bound for users allows for jobs that arrive later. An objective that will be promised is a bound, too:
+ * these must not break it. */
 static void tell_bound(const struct decide_rows *r, struct candidate *c)
 {
+	const struct decide_scene *s = r->p->scene;
 	double limit_s = r->p->slo_s - c->wait_upper_s; /* NaN: no objective */
 
 	c->upper_s = c->guard_s;
-	if (!(c->guard_s > 0.0 && c->time_s > 0.0))
+	if (!s || isnan(c->guard_s))
 		return;
-	c->upper_s = c->model_s * told_of(r, c);
+	c->upper_s = belief_bound(
+		belief_with((struct belief){ c->time_s, c->spread }, s->later.shift, s->later.spread),
+		r->p->confidence);
 	if (c->feasible && c->upper_s > limit_s)
 		c->upper_s = limit_s;
 	if (!(c->upper_s >= c->guard_s))
@@ -698,6 +688,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 							.model_s = NAN,
 							.accuracy = NAN,
 							.chance = NAN,
+							.spread = NAN,
 							.memory_mb = NAN,
 							.work_s = NAN,
 							.cpu_share = NAN,

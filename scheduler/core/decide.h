@@ -4,9 +4,11 @@
 #ifndef SCHEDULER_CORE_DECIDE_H
 #define SCHEDULER_CORE_DECIDE_H
 
+#include "predictors/belief.h"
 #include "predictors/model.h"
 #include "queueing/fluid.h"
 #include "scheduler/core/learn/adapt.h"
+#include "scheduler/core/learn/later.h"
 #include "scheduler/core/policy/policy.h"
 
 #define DECIDE_PLAY_ALL 1024 /* up to so many jobs x candidates a look-ahead plays all: 0.5 ms, measured */
@@ -52,6 +54,7 @@ struct candidate {
 	double time_s, guard_s;       /* from start to end, and the bound of that, both under the load that is
 	                                 foreseen. Promises rest on them: later jobs are admitted only if they
 	                                 hold. guard_s NaN: no bound; both NaN: unstable */
+	double spread;                /* of the logarithm of time_s (predictors/belief.h); NaN: no bound */
 	double upper_s;               /* the bound for users: later jobs may slow it down, but not past an
 	                                 objective that is promised. At least guard_s; NaN: no bound */
 	double model_s;               /* the model's time, before the corrections learnt since (adapt.h) */
@@ -124,7 +127,7 @@ struct decide_neighbour {             /* a job that runs or waits */
 	bool guarded;                 /* it waits, and may not start later than without the candidate */
 	double until_s;               /* its objective ends then, promised or not; INFINITY: it has none */
 	double worth;                 /* value x accuracy, if it is in time then */
-	double spread;                /* of the logarithm of its time */
+	double spread;                /* of the logarithm of its time, what arrivals to come do included */
 };
 
 struct decide_scratch;                /* memory for one look-ahead at a time */
@@ -169,8 +172,7 @@ struct decide_scene {
 	struct adapt_who who;
 	struct spread_level level;    /* what runs of its family say of the job; all zero: nothing */
 	bool new_family;              /* the model's table has none of its family */
-	const struct adapt *told;     /* the same for the bounds that users see, learnt from times under the
-	                                 load that came; NULL: guard_s */
+	struct later_effect later;    /* what arrivals to come do to its time; all zero: nothing */
 	struct decide_scratch *scratch; /* for a policy that looks ahead */
 };
 
@@ -200,18 +202,6 @@ double decide_worth(const struct decision *d, const struct candidate *c);
 /* The candidate with the largest value x chance x accuracy - cost (without accuracies: 1) among those with at
  * least this chance and none of these reasons; -1: none. */
 int decide_likeliest(const struct decision *d, double least_chance, unsigned reasons);
-/* The deviation of the logarithm of a time whose bound at a confidence is `ratio` times what is expected; a
- * usual one if the bound does not tell. */
-double decide_spread(double ratio, double confidence);
-/* The same, where other jobs will arrive while it runs. without: of the policy (enum layer). */
-double decide_spread_later(double spread, unsigned without);
-struct decide_odds {                  /* how wide the errors of a job were thought to be when it started */
-	double ratio, confidence;     /* its bound over its expected time, and at which confidence */
-};
-/* The chance that what is expected to take time_s takes at most limit_s, by the errors of the model and what
- * was learnt since about such jobs (NULL: nothing); NaN: not known. */
-double decide_chance_of(const struct model *m, const struct adapt *adapt, struct adapt_who who,
-                        const struct decide_odds *odds, double time_s, double limit_s);
 
 /* What a job with this work does to the others if it takes the seat of the scene, without a decision.
  * out_breaks: the id of the first job whose promise it breaks, or that is guarded and starts later; 0: none.
@@ -219,6 +209,8 @@ double decide_chance_of(const struct model *m, const struct adapt *adapt, struct
 int decide_probe(const struct decide_scene *s, const struct fluid_job *job, uint64_t *out_breaks,
                  struct fluid_times *out_own, struct err *err);
 /* Does a job that is expected to end at end_s meet its deadline by its bound? */
+/* The chance that the job is in time if it is expected to end then. */
+double decide_chance_at(const struct decide_neighbour *n, double end_s);
 bool decide_in_time(const struct decide_neighbour *n, double end_s);
 
 /* How many seconds a second of work takes among `processes`: S of queueing/fluid.h. */

@@ -8,8 +8,6 @@
 /* Such a candidate is not taken with any objective. */
 #define REASONS_HARD (REASONS_NO_ROOM | REASON_BREAKS_PROMISE | REASON_NOT_TRIED)
 
-#define DECIDE_LEVELS 16              /* confidences at which the distribution of times is known */
-
 struct decide_load {                  /* what a candidate is predicted to meet, itself included */
 	double njobs, processes;
 };
@@ -26,13 +24,10 @@ struct decide_rows {
 	double bias;                  /* on the model's times, the level of its family included; 1 without
 	                                 adaptation */
 	double narrow;                /* on the widths of bounds, by runs of its family; 1 without any */
-	double later;                 /* decide_later(); NaN: not asked for yet */
 	bool has_shares;              /* decide_predict_times() has filled in those of all candidates */
-	double q;                     /* the model's own score of the bounds; NaN: none */
+	double asked, q;              /* the confidence whose bound says how wide beliefs are (belief.h), and
+	                                 the model's own score of it; NaN: none */
 	const struct adapt *adapt;    /* NULL: none */
-	double level[DECIDE_LEVELS], score[DECIDE_LEVELS]; /* both ascending; filled in by the first chance */
-	int n_levels;                 /* -1: not yet */
-	double levels_scale;          /* of the candidate that they were found for */
 	double number[SCHEMA_MAX_COLUMNS];
 };
 
@@ -67,16 +62,13 @@ void decide_other_settle(const struct decide_rows *r, double *x);
 void decide_other_weigh(struct decide_rows *r, struct decision *d);
 
 /* ---- bounds.c ---- */
-/* How many times longer jobs took than was foreseen at their starts, because of those that came later; at
- * least 1. */
-double decide_later(const struct decide_scene *s);
 void decide_bounds_init(struct decide_rows *r);
-/* The bound of the candidate's time (the corrected one), as promises rest on it; e: model_errors_at() of its
- * row. NaN: there is none. */
-double decide_guard_s(const struct decide_rows *r, const struct model_errors *e, const struct candidate *c);
 struct model_errors decide_errors_at(const struct decide_rows *r, const double *x); /* of this row */
-/* The chance that wait and time of the candidate are within the objective. */
-double decide_chance(struct decide_rows *r, const struct model_errors *e, const struct candidate *c);
+/* Fills in the spread and the guard of a candidate, whose time is the corrected one; e: the errors of its
+ * row. */
+void decide_bound(const struct decide_rows *r, const struct model_errors *e, struct candidate *c);
+/* The chance that wait and time of the candidate, whose spread is known, are within the objective. */
+double decide_chance(const struct decide_rows *r, const struct candidate *c);
 
 /* Work that takes time_s among `processes`. */
 double decide_work_s(const struct decide_scene *s, const struct candidate *c, double time_s,

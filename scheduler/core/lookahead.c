@@ -267,6 +267,11 @@ static double deadline_s(const struct decide_neighbour *n)
 	return n->deadline_s + SAME * fabs(n->deadline_s) + SAME;
 }
 
+double decide_chance_at(const struct decide_neighbour *n, double end_s)
+{
+	return belief_chance((struct belief){ end_s, n->spread }, n->until_s);
+}
+
 bool decide_in_time(const struct decide_neighbour *n, double end_s)
 {
 	return end_s * (isnan(n->ratio) ? 1.0 : n->ratio) <= deadline_s(n);
@@ -342,14 +347,11 @@ static const bool *find_wanted(const struct look *l, const struct fluid_job *can
 }
 
 /* What a delay takes from a job that is there. */
-static double harm_to(const struct decide_neighbour *n, double before_s, double with_s, double later)
+static double harm_to(const struct decide_neighbour *n, double before_s, double with_s)
 {
-	double until_s = n->until_s / later;
-
-	if (isinf(until_s) || !(n->worth > 0.0) || !(with_s > 0.2 * until_s)) /* in time by far */
+	if (isinf(n->until_s) || !(n->worth > 0.0) || !(with_s > 0.2 * n->until_s)) /* in time by far */
 		return 0.0;
-	return n->worth *
-	       (price_chance(before_s, until_s, n->spread) - price_chance(with_s, until_s, n->spread));
+	return n->worth * (decide_chance_at(n, before_s) - decide_chance_at(n, with_s));
 }
 
 /* Jobs that are not wanted count if they ended before the candidate, whose end is end_s. */
@@ -357,7 +359,6 @@ static void note_effects(const struct look *l, struct candidate *c, double end_s
 {
 	const struct fluid_times *before = l->before, *with = l->w->with;
 	bool priced = l->s->policy->policy->priced;
-	double later = priced ? decide_later(l->s) : 1.0;
 
 	c->delays_s = c->harm = 0.0;
 	c->breaks = 0;
@@ -370,7 +371,7 @@ static void note_effects(const struct look *l, struct candidate *c, double end_s
 		if (delay_s > c->delays_s && delay_s > SAME * with[i].end_s)
 			c->delays_s = delay_s;
 		if (priced && !before[i].never && fabs(delay_s) > SAME * with[i].end_s)
-			c->harm += harm_to(&l->s->neighbour[i], before[i].end_s, with[i].end_s, later);
+			c->harm += harm_to(&l->s->neighbour[i], before[i].end_s, with[i].end_s);
 		if (!c->breaks && breaks(&l->s->neighbour[i], &before[i], &with[i]))
 			c->breaks = l->s->neighbour[i].id;
 	}
@@ -408,10 +409,10 @@ static void conclude_play(const struct look *l, struct candidate *c, const doubl
 		c->model_s = c->time_s /
 			     l->rows->bias; /* so that what is learnt is about the time promised */
 	}
-	c->guard_s = decide_guard_s(l->rows, &e, c);
+	decide_bound(l->rows, &e, c);
 	c->wait_s = own->start_s;
 	c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
-	c->chance = decide_chance(l->rows, &e, c);
+	c->chance = decide_chance(l->rows, c);
 	if (l->before)
 		note_effects(l, c, own->end_s);
 	decide_judge(l->rows->p, c);
@@ -605,7 +606,8 @@ static void share_wait(struct look *l)
 		c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
 		decide_predict_one(l->rows, &load, c, x); /* for the row */
 		e = decide_errors_at(l->rows, x);
-		c->chance = decide_chance(l->rows, &e, c);
+		decide_bound(l->rows, &e, c);
+		c->chance = decide_chance(l->rows, c);
 	}
 }
 

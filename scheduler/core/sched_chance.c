@@ -101,16 +101,11 @@ bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id)
 	uint32_t place;
 	const struct live *j = live_find(s, id, &place);
 	struct sched_estimate e;
-	double left_s;
 
 	if (!j || !j->running || !j->by_chance)
 		return false;
 	if (live_objective_ns(j) <= now_ns) /* whatever it reports */
 		return true;
-	if (!j->progress.last.n || !model_of(s, &j->r) || sched_estimate(s, now_ns, id, &e, NULL))
-		return false;
-	left_s = live_until_s(j->deadline_ns, s->last_ns);
-	return decide_chance_of(model_of(s, &j->r), sched_adapt(s, j->r.model), learn_who(s, &j->r),
-				&(struct decide_odds){ .ratio = j->ratio, .confidence = j->r.confidence },
-				e.end_s, left_s) < DECIDE_NO_CHANCE;
+	return j->progress.last.n && model_of(s, &j->r) && !sched_estimate(s, now_ns, id, &e, NULL) &&
+	       e.chance < DECIDE_NO_CHANCE;
 }

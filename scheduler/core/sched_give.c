@@ -8,7 +8,6 @@
  * accuracies, and a job that runs or waits has to have a part in it. */
 #include <math.h>
 
-#include "scheduler/core/policy/price.h"
 #include "scheduler/core/sched_internal.h"
 
 #define MOST_ENDS 8 /* epochs to end after that are looked at, the nearest first */
@@ -55,7 +54,7 @@ static double worth_of_others(const struct sched *s, const struct fluid_times *t
 		const struct decide_neighbour *of = &s->neighbour[i];
 
 		if (i != seat && !t[i].never && !isinf(of->until_s) && of->worth > 0.0)
-			sum += of->worth * price_chance(t[i].end_s, of->until_s, of->spread);
+			sum += of->worth * decide_chance_at(of, t[i].end_s);
 	}
 	return sum;
 }
@@ -78,15 +77,15 @@ static size_t best_end(struct sched *s, int64_t now_ns, const struct giver *g, d
 	last_s = t[seat].end_s;
 	least = value * noise;
 	for (size_t i = 0; i < g->n; i++) {
-		double gain, lost, until_s = s->neighbour[seat].until_s;
+		double gain, lost;
 
 		t = scene_play_with(s, streams, seat,
 				    g->left_s * (g->end[i] - g->done) / (g->epochs - g->done));
 		if (!t)
 			return g->n;
 		gain = worth_of_others(s, t, n, seat) - others;
-		lost = value * (g->accuracy[g->n] * price_chance(last_s, until_s, j->spread) -
-				g->accuracy[i] * price_chance(t[seat].end_s, until_s, j->spread));
+		lost = value * (g->accuracy[g->n] * decide_chance_at(&s->neighbour[seat], last_s) -
+				g->accuracy[i] * decide_chance_at(&s->neighbour[seat], t[seat].end_s));
 		if (!(gain > 0.0))
 			continue;
 		gain += price * j->r.cpus * (last_s - t[seat].end_s) - lost;

@@ -49,7 +49,8 @@ struct live {                         /* a job that waits or runs */
 	double ratio;                 /* of that: bound over expected time, under the load foreseen; NaN: no
 	                                 bound */
 	double told;                  /* the same for the bound that users see */
-	double spread;                /* of the logarithm of its time, what arrivals to come do included */
+	double spread;                /* of the logarithm of its time */
+	struct later_effect later;    /* what arrivals to come do to it */
 	/* Work, in seconds alone. Done is exact at sched.since_ns; speed is that since then. */
 	double prior_s, total_s, done_s, speed;
 	struct progress progress;     /* what its own reports say; begins when it starts */
@@ -103,8 +104,9 @@ struct forecast {                      /* sched_forecast.c */
 /* A model, and what was learnt of the times of its jobs; both are there whether in use or not. */
 struct learnt {
 	const struct model *model;    /* NULL: none */
-	struct adapt *adapt, *told;
-	struct levels *levels;        /* of families that it has never seen */
+	struct adapt *adapt;
+	struct ledger *families;      /* that it has never seen: how far off it is */
+	struct ledger *later;         /* what later arrivals did */
 	unsigned without;             /* of LAYERS_LEARNT: what it was learnt without */
 };
 
@@ -222,7 +224,6 @@ void live_run(struct sched *s, uint32_t place);      /* joins those that run, by
 /* The chance that a job which is expected to end in end_s seconds as things are now ends by its
  * deadline, with that other load from now on; NaN: it has none. */
 double live_chance(const struct sched *s, const struct live *j, double end_s, double load, int64_t now_ns);
-double live_spread(const struct live *j); /* of the logarithm of its time, as its bound tells */
 void live_end(struct sched *s, uint32_t place);      /* leaves them */
 
 /* Takes over what was decided: work, shares, ratio. */
@@ -264,7 +265,8 @@ static inline const struct model *model_of(const struct sched *s, const struct s
 {
 	return s->learnt[r->model].model;
 }
-struct adapt_who learn_who(const struct sched *s, const struct sched_request *r);
+/* What arrivals to come do to the time of such a job. */
+struct later_effect learn_later(const struct sched *s, const struct sched_request *r);
 /* What was learnt, as the scene of a job sees it. */
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene);
 

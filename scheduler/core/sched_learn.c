@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "scheduler/core/learn/levels.h"
 #include "scheduler/core/decide_internal.h"
 #include "scheduler/core/sched_internal.h"
 
@@ -14,8 +13,8 @@ static void learnt_free(struct learnt *m, size_t n)
 {
 	for (size_t i = 0; m && i < n; i++) {
 		adapt_free(m[i].adapt);
-		adapt_free(m[i].told);
-		levels_free(m[i].levels);
+		ledger_free(m[i].families);
+		ledger_free(m[i].later);
 	}
 	free(m);
 }
@@ -37,19 +36,15 @@ static double spread_of_model(const struct model *m)
 static int learnt_init(struct learnt *m, struct err *err)
 {
 	const struct adapt_params p = { .no_bias = m->without & LAYER_BIAS,
-					.no_quantile = m->without & LAYER_QUANTILE,
-					.step = m->without & LAYER_KEPT ? -1.0 : 0.0 };
-	double spread = spread_of_model(m->model);
+					.no_quantile = m->without & LAYER_QUANTILE };
 	int rc = adapt_new(&p, &m->adapt, err);
 
 	if (!rc)
-		rc = adapt_new(&p, &m->told, err);
+		rc = ledger_new(&m->families, err);
 	if (!rc)
-		rc = levels_new(&m->levels, err);
-	if (!rc) {
-		adapt_reset(m->adapt, spread);
-		adapt_reset(m->told, spread);
-	}
+		rc = ledger_new(&m->later, err);
+	if (!rc)
+		adapt_reset(m->adapt, spread_of_model(m->model));
 	return rc;
 }
 
@@ -126,20 +121,18 @@ void sched_observe(struct sched *s, const struct sched_observation *o)
 {
 	double foreseen_s = isnan(o->foreseen_s) ? o->actual_s : o->foreseen_s;
 	struct adapt_who who = { o->type, o->user, o->kin };
+	const struct learnt *m;
 
-	if (!sched_adapt(s, o->model) || !sched_plausible(s, o))
+	if (!sched_adapt(s, o->model) || !sched_plausible(s, o) || !(o->model_s > 0.0 && foreseen_s > 0.0))
 		return;
-	if (o->family) { /* it says nothing of the jobs that the model knows */
-		if (o->model_s > 0.0 && foreseen_s > 0.0)
-			levels_observe(s->learnt[o->model].levels, who, o->family,
-				       log(foreseen_s / o->model_s) -
-					       log(adapt_bias(s->learnt[o->model].adapt, who)));
-		s->quiet_ns = INT64_MIN;
-		return;
-	}
-	adapt_observe(s->learnt[o->model].told, who, o->confidence, o->model_s, o->upper_s, o->actual_s);
-	if (adapt_observe(s->learnt[o->model].adapt, who, o->confidence, o->model_s, o->guard_s, foreseen_s))
-		s->quiet_ns = INT64_MIN; /* who was held may be free to start */
+	m = &s->learnt[o->model];
+	if (o->family) /* it says nothing of the jobs that the model knows */
+		ledger_add(ledger_claim(m->families, who, o->family, (struct ledger_entry){ 0 }),
+			   log(foreseen_s / o->model_s) - log(adapt_bias(m->adapt, who)));
+	else
+		adapt_observe(m->adapt, who, o->model_s, foreseen_s);
+	later_observe(m->later, who, o->confidence, foreseen_s, o->upper_s, o->actual_s);
+	s->quiet_ns = INT64_MIN; /* who was held may be free to start */
 }
 
 const struct adapt *sched_adapt(const struct sched *s, uint32_t model)
@@ -182,9 +175,11 @@ uint64_t sched_kin(const struct sched *s, uint32_t model, const struct job_value
 	return spread ? spread_family(spread, x) : 0;
 }
 
-struct adapt_who learn_who(const struct sched *s, const struct sched_request *r)
+struct later_effect learn_later(const struct sched *s, const struct sched_request *r)
 {
-	return (struct adapt_who){ r->type, r->user, sched_kin(s, r->model, r->values, r->cpus) };
+	if (s->policy.without & LAYER_LATER || !sched_adapt(s, r->model))
+		return (struct later_effect){ 0 };
+	return later_of(s->learnt[r->model].later, (struct adapt_who){ r->type, r->user, 0 });
 }
 
 unsigned sched_family_known(const struct sched *s, const struct sched_request *r)
@@ -192,7 +187,9 @@ unsigned sched_family_known(const struct sched *s, const struct sched_request *r
 	bool learns = s->adapts && !(s->policy.without & LAYER_NEW_FAMILY);
 	uint64_t family = learns ? sched_family(s, r->model, r->values, r->cpus) : 0;
 
-	return family ? levels_of(s->learnt[r->model].levels, learn_who(s, r), family).n : UINT_MAX;
+	struct adapt_who who = { r->type, r->user, 0 };
+
+	return family ? ledger_of(s->learnt[r->model].families, who, family).n : UINT_MAX;
 }
 
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene)
@@ -201,7 +198,7 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 	double x[DECIDE_MAX_FEATURES];
 
 	scene->adapt = sched_adapt(s, r->model);
-	scene->told = scene->adapt && !(s->policy.without & LAYER_TOLD) ? s->learnt[r->model].told : NULL;
+	scene->later = learn_later(s, r);
 	spread = row_of(s, r->model, r->values, r->cpus, x);
 	scene->who = (struct adapt_who){ r->type, r->user, spread ? spread_family(spread, x) : 0 };
 	scene->level = (struct spread_level){ 0.0, 1.0 };
@@ -212,7 +209,7 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 
 		scene->new_family = family;
 		if (family && !(s->policy.without & LAYER_NEW_FAMILY)) {
-			struct levels_runs runs = levels_of(m->levels, scene->who, family);
+			struct ledger_entry runs = ledger_of(m->families, scene->who, family);
 
 			scene->level =
 				spread_level_of(m->model->time.spread, runs.n, runs.mean, runs.variance);

@@ -11,6 +11,7 @@
  * late, the less is known of its end, but it never counts as nothing. Not a moment before: what is planned
  * for a job that ends as expected stays as it was. */
 #define LATE_REST 0.05
+#define LEAST_SPREAD 0.03 /* of a job's time: nothing that runs is sure to the second */
 
 /* ---- places and lists ---- */
 
@@ -222,11 +223,6 @@ void live_dequeue(struct sched *s, uint32_t place)
 	live_changed(s);
 }
 
-double live_spread(const struct live *j)
-{
-	return decide_spread(j->ratio, j->r.confidence);
-}
-
 void live_run(struct sched *s, uint32_t place)
 {
 	struct live *j = &s->live[place];
@@ -237,7 +233,7 @@ void live_run(struct sched *s, uint32_t place)
 		before = s->live[before].prev;
 	link_job(s, &s->running, before, place);
 	j->running = true;
-	progress_begin(&j->progress, j->prior_s, j->taken.start_share, live_spread(j));
+	progress_begin(&j->progress, j->prior_s, j->taken.start_share, j->spread);
 	j->said_late = false;
 	s->slots_used += j->r.cpus;
 	t->cpus += j->r.cpus;
@@ -277,7 +273,8 @@ void live_take(const struct sched *s, struct live *j, const struct candidate *c)
 	j->ratio = c->time_s > 0.0 && c->guard_s > 0.0 ? c->guard_s / c->time_s : NAN;
 	j->told = c->time_s > 0.0 && c->upper_s > 0.0 ? c->upper_s / c->time_s : NAN;
 	j->prior_s = j->total_s = c->work_s;
-	j->spread = decide_spread_later(live_spread(j), s->policy.without);
+	j->spread = fmax(isnan(c->spread) ? BELIEF_USUAL : c->spread, LEAST_SPREAD);
+	j->later = learn_later(s, &j->r);
 }
 
 const double *live_batches(const struct sched *s, const struct sched_request *r, size_t *out_n)

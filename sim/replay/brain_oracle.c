@@ -22,6 +22,7 @@
 
 #define MOST_STEPS 8
 #define NO_JOB SIZE_MAX
+#define UNFORESEEN 0.2 /* spread of the time of a job that later arrivals change */
 
 struct planned {
 	size_t job;
@@ -55,7 +56,6 @@ struct oracle {
 	uint32_t slots, used, play_used;
 	struct price
 		price; /* of a process-second, as the last arrivals tell it; stays 0 for the greedy one */
-	double spread; /* of the logarithm of a time that later arrivals change */
 };
 
 static void oracle_destroy(void *self)
@@ -84,7 +84,6 @@ static int oracle_make(const struct replay_params *p, struct world_nodes *nodes,
 	o->p = p;
 	o->run = world_nodes_run(nodes, 0);
 	o->slots = world_cluster(p->world)->slots;
-	o->spread = decide_spread_later(0.0, 0);
 	o->fate = mem_calloc(p->trace->n_jobs, sizeof *o->fate);
 	status = o->fate ? 0 : err_nomem(err, "%zu jobs", p->trace->n_jobs);
 	if (!status)
@@ -271,8 +270,8 @@ static double chance_of(const struct oracle *o, size_t job, int64_t now_ns, int6
 {
 	int64_t deadline_ns = o->fate[job].deadline_ns;
 
-	return price_chance(seconds(now_ns, end_ns),
-			    deadline_ns == WORLD_NEVER ? INFINITY : seconds(now_ns, deadline_ns), o->spread);
+	return belief_chance((struct belief){ seconds(now_ns, end_ns), UNFORESEEN },
+			     deadline_ns == WORLD_NEVER ? INFINITY : seconds(now_ns, deadline_ns));
 }
 
 /* What the others lose by the play just made, against the one without the job. */

@@ -13,7 +13,7 @@
 #define LEAST_LIVE_IN_NODE 128
 
 struct decided { /* at the start of a job, for what is learnt at its end */
-	double model_s, guard_s, upper_s;
+	double model_s, upper_s;
 };
 
 struct brain {
@@ -219,8 +219,7 @@ static bool brain_next(void *self, int64_t now_ns, struct brain_start *out)
 				     .run_s = c->time_s,
 				     .run_upper_s = c->upper_s,
 				     .predicted_accuracy = c->accuracy };
-	b->decided[out->job] =
-		(struct decided){ .model_s = c->model_s, .guard_s = c->guard_s, .upper_s = c->upper_s };
+	b->decided[out->job] = (struct decided){ .model_s = c->model_s, .upper_s = c->upper_s };
 	daemons_started(b->daemons, now_ns, seat, id, cpus_of(b, out->job), expected_end_ns(now_ns, c),
 			&b->failed);
 	return true;
@@ -272,7 +271,6 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 		.kin = sched_kin(s, 0, values, b->p->trace->kind[j->kind].cpus),
 		.confidence = replay_confidence(b->p, j),
 		.model_s = b->decided[job].model_s,
-		.guard_s = b->decided[job].guard_s,
 		.upper_s = b->decided[job].upper_s,
 		.foreseen_s = sched_foreseen_s(s, now_ns, job + 1, run_s),
 		.actual_s = run_s,

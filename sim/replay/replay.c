@@ -30,6 +30,7 @@ struct replay {
 	/* jobs that were started and may end after an earlier epoch; those that have ended leave when they
 	 * are met */
 	size_t *giver, n_givers, cap_givers;
+	int64_t look_ns; /* when the next of them has run an epoch more, and may give back then */
 };
 
 static struct world_job job_of(const struct replay *x, size_t job, double batch, double epochs)
@@ -192,10 +193,22 @@ static int end_early(struct replay *x, size_t job, double epochs, struct err *er
 
 /* A job that has come may gain from an earlier end of one that runs. The daemon asks when an epoch is
  * reported; here the last whole epoch counts, and what came after it is lost. */
+/* It gives back after an epoch to come: it is looked at again when the one that it is in has ended, as it
+ * has run so far. */
+static void look_again(struct replay *x, const struct outcome *o, double epochs)
+{
+	double epoch_ns = (double)(x->now_ns - o->start_ns) / epochs;
+	int64_t then_ns = x->now_ns + 1 + (int64_t)((floor(epochs) + 1.0 - epochs) * epoch_ns);
+
+	if (then_ns < x->look_ns)
+		x->look_ns = then_ns;
+}
+
 static int give_back(struct replay *x, struct err *err)
 {
 	int status = 0;
 
+	x->look_ns = WORLD_NEVER;
 	for (size_t i = 0; i < x->n_givers && !status;) {
 		size_t job = x->giver[i];
 		struct outcome *o = &x->r->outcome[job];
@@ -217,6 +230,8 @@ static int give_back(struct replay *x, struct err *err)
 		after = x->ops->gives_back(x->brain, x->now_ns, job, part, (uint32_t)o->epochs);
 		if (after && after <= done)
 			status = end_early(x, job, done, err);
+		else if (after)
+			look_again(x, o, part * o->epochs);
 	}
 	return status;
 }
@@ -227,27 +242,31 @@ static int play(struct replay *x, struct err *err)
 	bool stops = x->ops->stops_ns && world_can_stop(x->p->world);
 	int status = 0;
 
+	x->look_ns = WORLD_NEVER;
 	while (!status) {
 		int64_t arrival_ns = x->arrived < t->n_jobs ? t->job[x->arrived].arrival_ns : WORLD_NEVER;
 		int64_t end_ns = world_nodes_next(x->nodes), stop_ns = WORLD_NEVER;
 		size_t late = 0;
-		bool arrived = false;
+		bool looks = false;
 
 		if (arrival_ns == WORLD_NEVER && end_ns == WORLD_NEVER)
 			break;
 		if (stops)
 			stop_ns = x->ops->stops_ns(x->brain, &late);
-		if (stop_ns < end_ns && stop_ns < arrival_ns) {
+		if (x->look_ns < end_ns && x->look_ns < arrival_ns && x->look_ns < stop_ns) {
+			x->now_ns = x->look_ns;
+			looks = true;
+		} else if (stop_ns < end_ns && stop_ns < arrival_ns) {
 			x->now_ns = stop_ns > x->now_ns ? stop_ns : x->now_ns;
 			status = stop(x, late, err);
 		} else {
 			x->now_ns = end_ns <= arrival_ns ? end_ns : arrival_ns;
 			status = end_ns <= arrival_ns ? end(x, err) : arrive(x, err);
-			arrived = end_ns > arrival_ns;
+			looks = end_ns > arrival_ns;
 		}
 		if (!status)
 			status = start_and_drop(x, err);
-		if (!status && arrived && x->n_givers) {
+		if (!status && looks && x->n_givers) {
 			status = give_back(x, err);
 			if (!status)
 				status = start_and_drop(x, err);

@@ -26,12 +26,13 @@ static bool is_appended(const char *column, bool chances)
 
 struct columns { /* one number a row */
 	double *x, *time, *accuracy;
+	struct belief *believed;
 	double *chance; /* NULL: not asked for */
 };
 
 /* The chance of each row to take at most the time in that column; NaN where the cell is empty. */
-static int find_chances(const struct csv *csv, const char *slo_column, const struct model *m,
-			const struct table *t, struct columns *p, struct err *err)
+static int find_chances(const struct csv *csv, const char *slo_column, const struct table *t,
+			struct columns *p, struct err *err)
 {
 	int column = csv_column(csv, slo_column);
 	char shown[64], hint[TEXT_HINT];
@@ -60,9 +61,7 @@ static int find_chances(const struct csv *csv, const char *slo_column, const str
 		if (rc || isnan(slo_s) || isnan(p->time[r]))
 			p->chance[r] = NAN;
 		else
-			p->chance[r] = slo_s > 0.0 ? model_chance(m, &m->time, p->x + r * m->features->n,
-								  p->time[r], slo_s)
-						   : 0.0;
+			p->chance[r] = belief_chance(p->believed[r], slo_s);
 	}
 	return rc;
 }
@@ -92,7 +91,7 @@ static void put_number(struct strbuf *out, struct memo *memo, double v)
 }
 
 static int put_table(struct strbuf *out, const struct csv *csv, const struct model *m, const struct table *t,
-		     const struct columns *p, bool bounded, double q, struct err *err)
+		     const struct columns *p, double confidence, struct err *err)
 {
 	struct memo *memo = mem_calloc(MEMO_SLOTS, sizeof *memo);
 	size_t n_features = m->features->n;
@@ -117,8 +116,7 @@ static int put_table(struct strbuf *out, const struct csv *csv, const struct mod
 		}
 		put_number(out, memo, p->time[r]);
 		strbuf_puts(out, ",");
-		if (bounded)
-			put_number(out, memo, model_upper(m, &m->time, p->x + r * n_features, q, p->time[r]));
+		put_number(out, memo, belief_bound(p->believed[r], confidence));
 		strbuf_puts(out, ",");
 		if (has_accuracy)
 			put_number(out, memo, p->accuracy[r]);
@@ -156,7 +154,7 @@ int predict_table(const struct cli *c, double confidence, const char *slo_column
 	struct columns p = { 0 };
 	struct cli_input in = { 0 };
 	struct err no_bound = { 0 };
-	double q = NAN;
+	double q;
 	size_t no_time = 0;
 	bool bounded, again = false;
 	int rc;
@@ -173,7 +171,7 @@ int predict_table(const struct cli *c, double confidence, const char *slo_column
 		again |= is_appended(in.csv->header[i], slo_column);
 	if (again)
 		cli_notice(c, "%s already has predictions; they are replaced", c->arg[1]);
-	bounded = !conformal_quantile(&m->time.conformal, confidence, &q, &no_bound);
+	bounded = !conformal_quantile(&m->time.conformal, belief_asks(confidence), &q, &no_bound);
 	if (!bounded)
 		cli_notice(c, "upper_time_s stays empty: %s", no_bound.text);
 	if (!m->accuracy.predictor.ops)
@@ -189,7 +187,8 @@ int predict_table(const struct cli *c, double confidence, const char *slo_column
 		goto out;
 	p.time = mem_array(in.table->n_rows, sizeof *p.time);
 	p.accuracy = mem_array(in.table->n_rows, sizeof *p.accuracy);
-	if (!p.time || !p.accuracy) {
+	p.believed = mem_array(in.table->n_rows, sizeof *p.believed);
+	if (!p.time || !p.accuracy || !p.believed) {
 		rc = err_nomem(err, "the predictions of %zu rows", in.table->n_rows);
 		goto out;
 	}
@@ -197,6 +196,7 @@ int predict_table(const struct cli *c, double confidence, const char *slo_column
 	for (size_t r = 0; r < in.table->n_rows; r++) {
 		no_time += p.time[r] <= 0.0;
 		p.time[r] = p.time[r] > 0.0 ? p.time[r] : NAN;
+		p.believed[r] = model_belief(m, &m->time, p.x + r * m->features->n, p.time[r], confidence);
 	}
 	if (no_time)
 		cli_notice(c,
@@ -206,15 +206,16 @@ int predict_table(const struct cli *c, double confidence, const char *slo_column
 	if (m->accuracy.predictor.ops)
 		predictor_predict(&m->accuracy.predictor, p.x, in.table->n_rows, p.accuracy);
 	if (slo_column)
-		rc = find_chances(in.csv, slo_column, m, in.table, &p, err);
-	if (!rc && slo_column && isnan(conformal_confidence(&m->time.conformal, 0.0)))
+		rc = find_chances(in.csv, slo_column, in.table, &p, err);
+	if (!rc && slo_column && !bounded)
 		cli_notice(c, "chance stays empty: %s has too few test errors to tell it from", c->arg[0]);
 	if (!rc)
-		rc = put_table(out, in.csv, m, in.table, &p, bounded, q, err);
+		rc = put_table(out, in.csv, m, in.table, &p, confidence, err);
 out:
 	free(p.x);
 	free(p.time);
 	free(p.accuracy);
+	free(p.believed);
 	free(p.chance);
 	cli_input_release(&in);
 	return rc;

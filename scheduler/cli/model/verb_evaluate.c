@@ -29,7 +29,7 @@ struct rows {
 	double *x, *time, *accuracy; /* predictions */
 	bool *extrapolated;
 	bool bounded;
-	double q;
+	double confidence;
 	double *y, *p; /* scratch: the pairs a score is made of */
 };
 
@@ -51,7 +51,9 @@ static void total_rows(const struct model *m, struct rows *r, const uint32_t *ro
 		r->y[out->n_time] = y;
 		r->p[out->n_time++] = p;
 		out->n_held += r->bounded &&
-			       y <= model_upper(m, &m->time, r->x + row[i] * m->features->n, r->q, p);
+			       y <= belief_bound(model_belief(m, &m->time, r->x + row[i] * m->features->n, p,
+							      r->confidence),
+						 r->confidence);
 	}
 	out->time = score_of(r->y, r->p, out->n_time);
 	for (size_t i = 0; r->accuracy && i < n; i++) {
@@ -398,12 +400,14 @@ static int evaluate(const struct cli *c, const struct options *o, const struct m
 	struct groups groups = { 0 };
 	struct totals all = { 0 };
 	struct rows r = { 0 };
+	double q;
 	uint32_t *every = mem_array(t->n_rows, sizeof *every);
 	int rc = every ? rows_predict(m, t, &r, err) : err_nomem(err, NULL);
 
 	if (rc)
 		goto out;
-	r.bounded = !conformal_quantile(&m->time.conformal, o->confidence, &r.q, &no_bound);
+	r.confidence = o->confidence;
+	r.bounded = !conformal_quantile(&m->time.conformal, belief_asks(o->confidence), &q, &no_bound);
 	if (!r.bounded)
 		cli_notice(c, "no upper bound to check: %s", no_bound.text);
 	if (m->accuracy.predictor.ops && !t->accuracy)

@@ -10,9 +10,6 @@
 #include "common/stats.h"
 #include "predictors/models/conformal.h"
 
-#define PERCENTS 101
-#define LEVELS 512 /* of a user and a type or a family; as many are remembered */
-#define LEVEL_WAYS 4
 #define TOP 3
 #define MAX_FAMILIES 64 /* remembered at a time, as types are */
 #define HOSTILE 0.45 /* the 62.5 % point of a normal distribution is 0.32; shares of a window vary */
@@ -33,14 +30,6 @@ struct track {
 	size_t n_top[TOP];
 };
 
-struct level {
-	int type; /* below 0: all types, unless a family says otherwise */
-	uint32_t user;
-	uint64_t family; /* 0: all of the type */
-	uint64_t used_at; /* 0: free */
-	double raise[PERCENTS]; /* of the level, by confidence */
-};
-
 struct user_count { /* the scores of one user in a window */
 	uint32_t user;
 	uint32_t n, taken; /* n 0: free */
@@ -48,12 +37,10 @@ struct user_count { /* the scores of one user in a window */
 
 struct adapt {
 	size_t max_types, window, recent;
-	double step;
 	bool no_bias, no_quantile;
 	uint64_t observed;
 	double spread; /* of the model's errors in log time; NaN: not known */
 	struct track pool, *track, *kin; /* of all, of types, of families */
-	struct level *level;
 	struct user_count *count; /* scratch: a hash of twice the window */
 	double *scratch; /* of a median */
 	double *memory; /* of all of the arrays */
@@ -84,7 +71,6 @@ static void release(struct adapt *a)
 {
 	free(a->track);
 	free(a->kin);
-	free(a->level);
 	free(a->count);
 	free(a->memory);
 	free(a->users);
@@ -97,9 +83,6 @@ int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err)
 		.max_types = p->max_types ? p->max_types : 64,
 		.window = p->window ? p->window : 200,
 		.recent = p->recent ? p->recent : 30,
-		.step = p->step == 0.0  ? 0.005
-			: p->step < 0.0 ? 0.0
-					: p->step,
 		.no_bias = p->no_bias,
 		.no_quantile = p->no_quantile,
 		.spread = NAN,
@@ -107,22 +90,21 @@ int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err)
 	struct adapt *new;
 
 	if (a.max_types > ADAPT_MAX_TYPES || a.window < 20 || a.window > ADAPT_MAX_WINDOW || a.recent < 5 ||
-	    a.recent > ADAPT_MAX_RECENT || !(a.step <= 0.5))
-		return err_fail(
-			err, ERR_ARG,
-			"adaptation over %zu types, a window of %zu, %zu recent scores, step %g: need at "
-			"most %d, 20 to %d, 5 to %d, at most 0.5",
-			a.max_types, a.window, a.recent, a.step, ADAPT_MAX_TYPES, ADAPT_MAX_WINDOW,
-			ADAPT_MAX_RECENT);
+	    a.recent > ADAPT_MAX_RECENT)
+		return err_fail(err, ERR_ARG,
+				"adaptation over %zu types, a window of %zu, %zu recent scores: need at most "
+				"%d, 20 to "
+				"%d, 5 to %d",
+				a.max_types, a.window, a.recent, ADAPT_MAX_TYPES, ADAPT_MAX_WINDOW,
+				ADAPT_MAX_RECENT);
 	new = mem_alloc(sizeof *new);
 	a.track = mem_calloc(a.max_types, sizeof *a.track);
 	a.kin = mem_calloc(MAX_FAMILIES, sizeof *a.kin);
-	a.level = mem_calloc(LEVELS, sizeof *a.level);
 	a.count = mem_array(count_slots(&a), sizeof *a.count);
 	a.memory = mem_array((a.max_types + MAX_FAMILIES + 1) * 3 * a.window, sizeof *a.memory);
 	a.users = mem_array((a.max_types + MAX_FAMILIES + 1) * 2 * a.window, sizeof *a.users);
 	a.scratch = mem_array(a.window, sizeof *a.scratch);
-	if (!new || !a.track || !a.kin || !a.level || !a.count || !a.memory || !a.users || !a.scratch) {
+	if (!new || !a.track || !a.kin || !a.count || !a.memory || !a.users || !a.scratch) {
 		free(new);
 		release(&a);
 		return err_nomem(err, "the scores of %zu job types", a.max_types);
@@ -160,7 +142,6 @@ void adapt_reset(struct adapt *a, double spread)
 		forget(&a->track[i]);
 	for (size_t i = 0; i < MAX_FAMILIES; i++)
 		forget(&a->kin[i]);
-	memset(a->level, 0, LEVELS * sizeof *a->level);
 	a->spread = spread > 0.0 && isfinite(spread) ? spread : NAN;
 }
 
@@ -180,52 +161,6 @@ bool adapt_plausible(const struct adapt *a, double predicted_s, double actual_s,
 			   ADAPT_PLAUSIBLE_SPREADS * spread_known(a));
 
 	return predicted_s > 0.0 && actual_s > 0.0 && fabs(log(actual_s) - log(predicted_s)) <= most;
-}
-
-/* ---- levels ---- */
-
-static size_t level_hash(int type, uint64_t family, uint32_t user)
-{
-	uint64_t h = (((uint64_t)(uint32_t)type << 32 | user) ^ family) * 0x9e3779b97f4a7c15u;
-
-	return (size_t)(h >> 40) % (LEVELS / LEVEL_WAYS) * LEVEL_WAYS;
-}
-
-static bool level_is(const struct level *v, int type, uint64_t family, uint32_t user)
-{
-	return v->used_at && v->type == type && v->family == family && v->user == user;
-}
-
-static const struct level *level_find(const struct adapt *a, int type, uint64_t family, uint32_t user)
-{
-	const struct level *v = &a->level[level_hash(type, family, user)];
-
-	for (size_t i = 0; i < LEVEL_WAYS; i++)
-		if (level_is(&v[i], type, family, user))
-			return &v[i];
-	return NULL;
-}
-
-/* The pair's own, or the one of its few places that was unused for longest. */
-static struct level *level_claim(struct adapt *a, int type, uint64_t family, uint32_t user)
-{
-	struct level *v = &a->level[level_hash(type, family, user)], *oldest = v;
-
-	for (size_t i = 0; i < LEVEL_WAYS; i++) {
-		if (level_is(&v[i], type, family, user))
-			return &v[i];
-		if (v[i].used_at < oldest->used_at)
-			oldest = &v[i];
-	}
-	*oldest = (struct level){ .type = type, .family = family, .user = user };
-	return oldest;
-}
-
-static void levels_forget(struct adapt *a, const struct track *t)
-{
-	for (size_t i = 0; i < LEVELS; i++)
-		if (a->level[i].used_at && a->level[i].type == t->type && a->level[i].family == t->family)
-			a->level[i].used_at = 0;
 }
 
 /* ---- tracks ---- */
@@ -248,7 +183,7 @@ static const struct track *find_family(const struct adapt *a, struct adapt_who w
 }
 
 /* The one of this type and family among n, or a free one, or the one unused for longest. */
-static struct track *claim(struct adapt *a, struct track *track, size_t n, int type, uint64_t family)
+static struct track *claim(struct track *track, size_t n, int type, uint64_t family)
 {
 	struct track *oldest = &track[0];
 
@@ -260,8 +195,6 @@ static struct track *claim(struct adapt *a, struct track *track, size_t n, int t
 		if (t->used_at < oldest->used_at)
 			oldest = t;
 	}
-	if (oldest->used_at)
-		levels_forget(a, oldest);
 	forget(oldest);
 	oldest->type = type;
 	oldest->family = family;
@@ -504,26 +437,7 @@ double adapt_bias_shown(const struct adapt *a, int type)
 
 /* ---- observing ---- */
 
-static int percent_of(double confidence)
-{
-	return (int)lround(100.0 * confidence);
-}
-
-/* The level may pass 1 (quantile() goes beyond the largest score then) or fall, but not so far that it
- * would take long to come back. */
-static void learn_level(struct adapt *a, int type, uint64_t family, uint32_t user, double confidence,
-			bool kept)
-{
-	struct level *v = level_claim(a, type, family, user);
-	double *raise = &v->raise[percent_of(confidence)], rest = 1.0 - confidence;
-
-	v->used_at = a->observed;
-	*raise += a->step * (kept ? -rest : confidence);
-	*raise = fmin(fmax(*raise, -fmin(3.0 * rest, 0.9 * confidence)), 2.0 * rest);
-}
-
-bool adapt_observe(struct adapt *a, struct adapt_who who, double confidence, double predicted_s,
-		   double upper_s, double actual_s)
+bool adapt_observe(struct adapt *a, struct adapt_who who, double predicted_s, double actual_s)
 {
 	struct track *t, *f;
 	double score, around;
@@ -531,8 +445,8 @@ bool adapt_observe(struct adapt *a, struct adapt_who who, double confidence, dou
 	if (!(predicted_s > 0.0 && actual_s > 0.0 && isfinite(predicted_s) && isfinite(actual_s)))
 		return false;
 	a->observed++;
-	t = who.type >= 0 ? claim(a, a->track, a->max_types, who.type, 0) : NULL;
-	f = who.family ? claim(a, a->kin, MAX_FAMILIES, who.type, who.family) : NULL;
+	t = who.type >= 0 ? claim(a->track, a->max_types, who.type, 0) : NULL;
+	f = who.family ? claim(a->kin, MAX_FAMILIES, who.type, who.family) : NULL;
 	score = log(actual_s) - log(predicted_s); /* the ratio itself may not fit */
 	around = score - log_bias(a, t, f, who.user);
 	add_score(a, &a->pool, who.user, score, around);
@@ -543,15 +457,6 @@ bool adapt_observe(struct adapt *a, struct adapt_who who, double confidence, dou
 	if (f) {
 		add_score(a, f, who.user, score, around);
 		f->used_at = a->observed;
-	}
-	if (!isnan(upper_s) && confidence > 0.0 && confidence < 1.0) {
-		bool kept = actual_s <= upper_s;
-
-		learn_level(a, -1, 0, who.user, confidence, kept);
-		if (t)
-			learn_level(a, who.type, 0, who.user, confidence, kept);
-		if (f)
-			learn_level(a, who.type, who.family, who.user, confidence, kept);
 	}
 	return true;
 }
@@ -587,40 +492,32 @@ static size_t own_sorted(const struct adapt *a, const struct track *t, uint32_t 
 	return n_own;
 }
 
-/* Of rank ceil((n+1) level). Where the level asks for more than the largest score, by as many upper halves of
- * the scores beyond it as the level is short in units of what it leaves out. */
-static double rank_score(const double *sorted, size_t n, double level, double confidence)
+/* Of rank ceil((n+1) confidence); the largest where there are too few. */
+static double rank_score(const double *sorted, size_t n, double confidence)
 {
-	double rank = ceil(((double)n + 1.0) * level * (1.0 - 1e-12)), most = sorted[n - 1];
+	double rank = ceil(((double)n + 1.0) * confidence * (1.0 - 1e-12));
 
-	if (rank <= (double)n)
-		return sorted[rank > 1.0 ? (size_t)rank - 1 : 0];
-	return most +
-	       (most - sorted[n / 2]) * 0.5 * (level - (double)n / ((double)n + 1.0)) / (1.0 - confidence);
+	return sorted[rank > 1.0 ? (size_t)fmin(rank, (double)n) - 1 : 0];
 }
 
 /* From the user's own scores, as far as they carry the confidence. What all users say moves the model's
- * quantile by a little only, and the user's level by a spread for each rest of the confidence. */
+ * quantile by a little only. */
 static double quantile(const struct adapt *a, const struct track *t, uint32_t user, double confidence,
 		       double model_q)
 {
-	const struct level *v = level_find(a, t == &a->pool ? -1 : t->type, t->family, user);
-	double raise = v ? v->raise[percent_of(confidence)] : 0.0, room[ADAPT_MAX_WINDOW];
 	double limit = trusted(t, user) ? ADAPT_OTHERS * spread_known(a) : 0.0, weight, all;
+	double room[ADAPT_MAX_WINDOW];
 	size_t n = in_window(a, t);
 	const double *own;
 	size_t n_own = own_sorted(a, t, user, room, &own);
 
 	if (n_own == n)
-		return rank_score(own, n, confidence + raise, confidence);
+		return rank_score(own, n, confidence);
 	weight = weight_of(a, n_own, conformal_needed(confidence));
-	all = rank_score(t->sorted, n, confidence, confidence);
+	all = rank_score(t->sorted, n, confidence);
 	if (!isnan(model_q))
 		all = clamp(all, model_q - limit, model_q + limit);
-	all += spread_known(a) * raise / (1.0 - confidence);
-	return weight > 0.0 ? weight * rank_score(own, n_own, confidence + raise, confidence) +
-				      (1.0 - weight) * all
-			    : all;
+	return weight > 0.0 ? weight * rank_score(own, n_own, confidence) + (1.0 - weight) * all : all;
 }
 
 bool adapt_quantile(const struct adapt *a, struct adapt_who who, double confidence, double model_q,

@@ -1,23 +1,18 @@
-/* Bounds and expectations that stay true when the machine changes after the model was trained. Every finished
- * job gives a score s = log(actual / predicted run time). Three numbers follow from the latest scores, for
- * all types together, for each job type, and for each family in it (spread.h: a network on so many cpus, say;
- * on a loaded machine the errors of a model are similar within a family):
+/* Bounds and expectations that stay true when the machine changes after the model was trained. Every
+ * finished job gives a score s = log(actual / predicted run time). Two numbers follow from the latest
+ * scores, for all types together, for each job type, and for each family in it (spread.h: a network on so
+ * many cpus, say; on a loaded machine the errors of a model are similar within a family):
  *
  *   bias      a factor on the model's time: the median of the last `recent` scores. That of a family is drawn
  *             towards that of its type, this one towards that of all types, and that one towards 0, as far as
  *             the distance could be chance.
  *   quantile  of the scores around that bias, over a rolling `window`. It replaces the model's conformal
  *             quantile as the window fills.
- *   level     at which the quantile is read: adaptive conformal inference (Gibbs and Candes, NeurIPS 2021). A
- *             broken promise moves it up by `step` times the confidence, a kept one down by `step` times the
- *             rest. So the long-run share of kept promises is the confidence, whatever the scores do.
  *
- * The first two depend on scores, not on promises, and are quick. The third closes the loop on the promises
- * themselves. It is slow on purpose: a result comes back many starts later, and larger steps swing
- * (tests/unit/core/test_adapt.c prints what was tried). Two other methods were tried. Several step sizes
- * weighed by their success (DtACI, Gibbs and Candes 2022) recovered no sooner and gave slightly wider bounds.
- * Steps on the quantile itself (Angelopoulos et al. 2023, over a plain window) overshot after a shift: 95 %
- * kept where 90 % were asked.
+ * Both depend on scores, not on promises kept or broken, and are quick. What closes the loop on the bounds
+ * that users see is later.h. A level of the quantile that kept and broken promises moved (adaptive
+ * conformal inference) was here once, too: it brought 1.5 points of promises in one of six worlds, for
+ * 0.02 of accuracy there, and nothing in the others (docs/MEASURED.md).
  *
  * Users do not trust each other, so one may not move another's bounds by much (tests/unit/core/
  * test_adapt_hostile.c: a fifth of all observations is hostile):
@@ -28,13 +23,11 @@
  *   - A quantile comes from the user's own scores, as far as there are enough. What all users together say
  *     moves the model's quantile by ADAPT_OTHERS of the spread at most, and not at all where it could be the
  *     word of two.
- *   - Levels are kept by user: a broken promise widens the bounds of the user to whom it was made.
  * With a single user none of this makes a difference.
  *
  * There is no clock and no file, and only adapt_new() allocates. The state depends on the observations and
  * their order alone. To restore it, observe what the store kept, in the same order. All observations since
- * the model was put to use give the same state to the last bit. The last few thousand give the same windows,
- * and levels that differ by little. */
+ * the model was put to use give the same state to the last bit, and the last few thousand nearly the same. */
 #ifndef SCHEDULER_CORE_ADAPT_H
 #define SCHEDULER_CORE_ADAPT_H
 
@@ -65,13 +58,12 @@ struct adapt_params {           /* all zero: the defaults */
 	size_t max_types;       /* remembered at a time, 64; a new one replaces the one unused for longest */
 	size_t window;          /* scores behind a quantile, 200; at least 20 */
 	size_t recent;          /* scores behind a bias, 30; at least 5 */
-	double step;            /* of the level, 0.005; below 0: the level does not move */
 	bool no_bias;           /* do not correct the expectation; the bound has to follow alone */
 	bool no_quantile;       /* keep the model's quantile, around the corrected expectation */
 };
 int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err);
 void adapt_free(struct adapt *a);
-/* For another model: forgets all scores and levels. The counts of kept promises stay. spread: the standard
+/* For another model: forgets all scores. spread: the standard
  * deviation of its errors in log time; NaN: not known. */
 void adapt_reset(struct adapt *a, double spread);
 
@@ -79,11 +71,9 @@ void adapt_reset(struct adapt *a, double spread);
  * false for a job that the model does not know. */
 bool adapt_plausible(const struct adapt *a, double predicted_s, double actual_s, bool known);
 
-/* A job has ended by itself. predicted_s: the model's time at the start, without the bias. upper_s: the bound
- * promised then; NaN: none, so only the score counts. Returns false, and changes nothing, unless both times
- * are finite and above 0. */
-bool adapt_observe(struct adapt *a, struct adapt_who who, double confidence, double predicted_s,
-                   double upper_s, double actual_s);
+/* A job has ended by itself. predicted_s: the model's time at the start, without the bias. Returns false,
+ * and changes nothing, unless both times are finite and above 0. */
+bool adapt_observe(struct adapt *a, struct adapt_who who, double predicted_s, double actual_s);
 
 /* The factor on the model's time, above 0; 1 while nothing is known. */
 double adapt_bias(const struct adapt *a, struct adapt_who who);

@@ -14,15 +14,14 @@ const struct layer_entry layer_all[] = {
 	{ LAYER_SEATS, "seats",
 	  "a job that breaks a promise in its place of the plan is tried in later ones" },
 	{ LAYER_BEHIND, "behind", "a job waits for a better batch behind a job that forbids it now" },
-	{ LAYER_LATER, "later", "chances and costs allow for jobs that arrive later" },
+	{ LAYER_LATER, "later",
+	  "chances, costs and the bound that users see allow for jobs that arrive later" },
 	{ LAYER_OTHER_WORK, "other-work", "processes that are not ours make jobs slower" },
 	{ LAYER_USUAL_LOAD, "usual-load", "those processes stay as they were on average, not as now" },
 	{ LAYER_START_LAG, "start-lag", "an objective allows for the time that a start takes" },
 	{ LAYER_BIAS, "bias", "ended jobs correct the expected time" },
 	{ LAYER_QUANTILE, "quantile", "ended jobs correct the width of bounds" },
-	{ LAYER_KEPT, "kept", "kept and broken bounds move the level that bounds are read at" },
 	{ LAYER_NEW_FAMILY, "new-family", "runs of a family that is not in the table correct its times" },
-	{ LAYER_TOLD, "told", "the bound that users see is learnt apart, with later arrivals in it" },
 	{ 0, NULL, NULL },
 };
 

@@ -42,14 +42,3 @@ double price_at(const struct price *p, int64_t now_ns)
 	quiet_s = 1e-9 * (double)(now_ns - then.last_ns);
 	return AMPLIFIED * then.harm * (quiet_s > QUIET * then.gap_s ? QUIET * then.gap_s / quiet_s : 1.0);
 }
-
-double price_chance(double time_s, double limit_s, double spread)
-{
-	if (isinf(limit_s))
-		return 1.0;
-	if (!(limit_s > 0.0))
-		return 0.0;
-	if (!(time_s > 0.0))
-		return 1.0;
-	return 1.0 / (1.0 + exp(1.702 / spread * log(time_s / limit_s)));
-}

@@ -32,8 +32,4 @@ void price_see(struct price *p, int64_t now_ns, double harm);
 /* The price of a process-second at this moment, in the unit of values. */
 double price_at(const struct price *p, int64_t now_ns);
 
-/* The chance that what is expected to take time_s takes at most limit_s: the normal law of its logarithm, by
- * the logistic curve that is nearest to it. spread: the deviation of that logarithm, above 0. */
-double price_chance(double time_s, double limit_s, double spread);
-
 #endif

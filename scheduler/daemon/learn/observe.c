@@ -244,7 +244,6 @@ static struct sched_observation seen_of(const struct learner *e, const struct jo
 		.kin = of.kin,
 		.confidence = r->confidence,
 		.model_s = r->model_s,
-		.guard_s = isnan(r->guard_s) ? r->run_upper_s : r->guard_s,
 		.upper_s = r->run_upper_s,
 		.foreseen_s = r->foreseen_s,
 		.actual_s = (double)(r->ended_ns - r->started_ns) / 1e9,

@@ -6,7 +6,9 @@
 
 #include "common/rng.h"
 #include "predictors/models/conformal.h"
+#include "predictors/belief.h"
 #include "scheduler/core/learn/adapt.h"
+#include "scheduler/core/learn/later.h"
 #include "tests/support/test.h"
 
 #define SPREAD 0.1
@@ -37,9 +39,7 @@ static double bound_of(const struct adapt *a, struct adapt_who who, int k)
 
 static void see(struct adapt *a, struct adapt_who who, double score)
 {
-	int k = (int)(who.user % 3);
-
-	adapt_observe(a, who, confidence[k], 10.0, 10.0 * exp(bound_of(a, who, k)), 10.0 * exp(score));
+	adapt_observe(a, who, 10.0, 10.0 * exp(score));
 }
 
 /* Is the i-th of all observations hostile? A fifth of them is, whatever the plan. */
@@ -143,10 +143,10 @@ TEST(test_eight_lies_before_all_others_move_little)
 	assert_int_equal(adapt_new(&defaults, &a, NULL), 0);
 	adapt_reset(a, SPREAD);
 	for (int i = 0; i < 8; i++)
-		assert_true(adapt_observe(a, liar, 0.9, 1.0, NAN, 0.06));
+		assert_true(adapt_observe(a, liar, 1.0, 0.06));
 	assert_true(fabs(bound_of(a, other, 0) - z[0] * SPREAD) < SPREAD);
 	for (int i = 0; i < 200; i++)
-		assert_true(adapt_observe(a, liar, 0.9, 1.0, NAN, 0.06));
+		assert_true(adapt_observe(a, liar, 1.0, 0.06));
 	assert_true(fabs(bound_of(a, other, 0) - z[0] * SPREAD) < SPREAD);
 	/* After 30 honest jobs the bound is what the honest jobs say. */
 	for (int i = 0; i < 30; i++)
@@ -214,6 +214,16 @@ TEST(test_a_user_learns_from_his_own_jobs_whatever_others_say)
 
 /* Eight honest users, and times that grow by a fifth: promises are kept as they were meant. Errors that
  * double are the price of trusting others little: each user finds out alone, and a training comes sooner. */
+/* What a user is told at 90 %, in log time over 10 s. */
+static double told_bound(const struct adapt *a, const struct ledger *later, struct adapt_who who)
+{
+	struct later_effect e = later_of(later, who);
+	double bias = adapt_bias(a, who);
+	struct belief b = belief_of_bound(bias, exp(bound_of(a, who, 0)), 0.9);
+
+	return log(belief_bound(belief_with(b, e.shift, e.spread), 0.9));
+}
+
 TEST(test_bounds_follow_the_machine_with_many_users)
 {
 	const struct adapt_params defaults = { 0 };
@@ -223,14 +233,16 @@ TEST(test_bounds_follow_the_machine_with_many_users)
 
 		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 			struct rng r = rng_stream(seed, 5);
+			struct ledger *later;
 			struct adapt *a;
 
 			assert_int_equal(adapt_new(&defaults, &a, NULL), 0);
+			assert_int_equal(ledger_new(&later, NULL), 0);
 			adapt_reset(a, SPREAD);
 			for (size_t i = 0; i < 3000; i++) {
 				struct adapt_who who = { .type = (int)(i % 3),
 							 .user = 1 + (uint32_t)rng_below(&r, HONEST) };
-				double score = SPREAD * rng_normal(&r), bound = bound_of(a, who, 0);
+				double score = SPREAD * rng_normal(&r), bound = told_bound(a, later, who);
 
 				if (i >= 1000)
 					score = wilder ? 2.0 * score : score + log(1.2);
@@ -240,8 +252,10 @@ TEST(test_bounds_follow_the_machine_with_many_users)
 					n++;
 					kept += score <= bound;
 				}
-				adapt_observe(a, who, 0.9, 10.0, 10.0 * exp(bound), 10.0 * exp(score));
+				adapt_observe(a, who, 10.0, 10.0 * exp(score));
+				later_observe(later, who, 0.9, exp(score), exp(bound), exp(score));
 			}
+			ledger_free(later);
 			adapt_free(a);
 		}
 		printf("%s: %.1f %% of the first 100 kept, %.1f %% later\n", wilder ? "wilder" : "slower",

@@ -45,11 +45,9 @@ static void learn(struct bed *b, int n, double times, double noise)
 	struct rng r = rng_stream(11, 0);
 
 	for (int i = 0; i < n; i++) {
-		struct sched_observation o = { .confidence = 0.9,
-					       .model_s = 100,
-					       .guard_s = 100 * exp(0.4),
-					       .upper_s = 100 * exp(0.4),
-					       .foreseen_s = NAN };
+		struct sched_observation o = {
+			.confidence = 0.9, .model_s = 100, .upper_s = NAN, .foreseen_s = NAN
+		};
 
 		o.actual_s = 100 * times * exp(noise * (rng_uniform(&r) - 0.5));
 		sched_observe(b->s, &o);
@@ -58,17 +56,19 @@ static void learn(struct bed *b, int n, double times, double noise)
 
 TEST(test_a_chance_is_the_share_of_runs_that_would_be_in_time)
 {
+	struct belief expected;
 	struct bed b;
 	struct decision d;
 
 	make_spread(&b, false, 8);
 	d = ask(&b, 50, 0.9); /* batch 128 takes 50 s alone */
 	near(d.candidate[2].chance, 0.5);
-	near(d.candidate[3].chance, conformal_confidence(&b.m->time.conformal, log(2.0)));
-	near(d.candidate[1].chance, conformal_confidence(&b.m->time.conformal, log(0.5)));
+	expected = belief_of_bound(50, d.candidate[2].guard_s, 0.9);
+	near(d.candidate[3].chance, belief_chance(expected, 100));
+	near(d.candidate[1].chance, belief_chance(expected, 25));
 	assert_true(d.candidate[0].chance < 1e-2 && d.candidate[4].chance > 0.99);
 	d = ask(&b, 50 * exp(0.25), 0.9);
-	near(d.candidate[2].chance, 0.75);
+	near(d.candidate[2].chance, belief_chance(expected, 50 * exp(0.25)));
 	d = ask(&b, NAN, 0.9);
 	assert_true(isnan(d.candidate[2].chance));
 	drop(&b);
@@ -192,8 +192,11 @@ TEST(test_chances_follow_what_was_learnt)
 	assert_true(d.candidate[2].chance < 0.01);
 	d = ask(&b, 100, 0.9);
 	assert_true(fabs(d.candidate[2].chance - 0.5) < 0.05);
+	/* as many are above 0.16 as a tenth of them: the bound */
+	assert_true(fabs(d.candidate[2].guard_s / d.candidate[2].time_s - exp(0.16)) < 0.03);
 	d = ask(&b, 100 * exp(0.1), 0.9);
-	assert_true(fabs(d.candidate[2].chance - 0.75) < 0.05);
+	assert_true(fabs(d.candidate[2].chance -
+			 belief_chance(belief_of_bound(100, 100 * exp(0.16), 0.9), 100 * exp(0.1))) < 0.05);
 	drop(&b);
 }
 
@@ -207,7 +210,8 @@ TEST(test_errors_in_seconds_have_chances_too)
 	for (size_t i = 0; i < 99; i++)
 		b.m->time.conformal.score[i] = 20.0 * (((double)i + 1.0) / 100.0 - 0.5);
 	conformal_set_groups(&b.m->time.conformal, 99);
-	assert_true(fabs(ask(&b, 55, 0.9).candidate[2].chance - 0.75) < 0.02); /* 50 s and a quarter of 20 */
+	near(ask(&b, 55, 0.9).candidate[2].guard_s, 58);
+	near(ask(&b, 55, 0.9).candidate[2].chance, belief_chance(belief_of_bound(50, 58, 0.9), 55));
 	check_rise(&b, 0.9, 3000);
 	learn(&b, 300, 1.3, 0.4);
 	check_rise(&b, 0.9, 3000);

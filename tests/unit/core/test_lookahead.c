@@ -104,44 +104,27 @@ TEST(test_an_expected_end_pushed_past_the_deadline_breaks_the_promise)
 	strike(&t);
 }
 
-/* Such jobs took three times, or a fifth of, what the model says, under whatever load they met. */
-static struct adapt *seen(double factor)
-{
-	const struct adapt_params defaults = { 0 };
-	struct adapt *a;
-
-	assert_int_equal(adapt_new(&defaults, &a, NULL), 0);
-	adapt_reset(a, 0.1);
-	for (int i = 0; i < 100; i++)
-		assert_true(adapt_observe(a, BY(0), 0.9, 1.0, NAN, factor * (1.0 + 0.01 * (i % 5))));
-	return a;
-}
-
 TEST(test_the_bound_that_is_told_lies_between_the_guard_and_the_objective)
 {
 	static const double batch[] = { 64 };
 	const struct candidate *c;
-	struct adapt *slow = seen(3.0), *fast = seen(0.2);
 	struct stage t;
 	double guard_s;
 
 	build(&t, 4);
 	c = &t.d.candidate[0];
 	t.scene.starting = true;
-	t.scene.who = BY(0);
-	t.scene.told = slow;
+	t.scene.later = (struct later_effect){ log(3.0), 0.1 };
 	ask(&t, batch, 1, 1e6);
 	guard_s = c->guard_s;
 	assert_true(c->feasible && c->upper_s > 2.0 * guard_s);
 	ask(&t, batch, 1, 1.5 * guard_s); /* it will be promised */
 	assert_true(c->feasible && c->guard_s == guard_s);
 	assert_true(c->upper_s == 1.5 * guard_s - c->wait_upper_s);
-	t.scene.told = fast;
+	t.scene.later = (struct later_effect){ 0 };
 	ask(&t, batch, 1, 1.5 * guard_s);
 	assert_true(c->upper_s == guard_s);
 	strike(&t);
-	adapt_free(slow);
-	adapt_free(fast);
 }
 
 /* With 60 batches not all are played, and whoever runs at all delays the job with the promise. */
@@ -406,7 +389,7 @@ TEST(test_approximate_times_are_corrected_like_the_others)
 
 	assert_int_equal(adapt_new(&(struct adapt_params){ 0 }, &a, NULL), 0);
 	for (int i = 0; i < 200; i++)
-		assert_true(adapt_observe(a, BY(0), 0.9, 100, NAN, 150 * exp(i % 2 ? 0.01 : -0.01)));
+		assert_true(adapt_observe(a, BY(0), 100, 150 * exp(i % 2 ? 0.01 : -0.01)));
 	build(&t, 2);
 	run(&t, 100, 2);
 	queue_behind(&t, MANY - 1, 1e-9);

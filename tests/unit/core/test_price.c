@@ -81,16 +81,6 @@ TEST(test_a_harm_that_is_no_number_counts_as_none)
 	}
 }
 
-TEST(test_chances_of_a_limit)
-{
-	near(price_chance(20.0, 20.0, 0.2), 0.5);
-	assert_true(price_chance(10.0, 20.0, 0.2) > 0.99 && price_chance(40.0, 20.0, 0.2) < 0.01);
-	assert_true(price_chance(10.0, 20.0, 0.5) < price_chance(10.0, 20.0, 0.2));
-	assert_true(price_chance(10.0, INFINITY, 0.2) == 1.0 && price_chance(10.0, 0.0, 0.2) == 0.0);
-	assert_true(price_chance(0.0, 20.0, 0.2) == 1.0);
-	assert_true(price_chance(10.0, -5.0, 0.2) == 0.0); /* it is late already */
-}
-
 /* ---- in decisions ---- */
 
 /* On an idle machine a candidate harms no job, and nothing is charged. Beside a job that is just in time the

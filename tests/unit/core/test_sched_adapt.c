@@ -138,7 +138,6 @@ static void end(struct world *w, struct run *run)
 	sched_observe(w->b.s, &(struct sched_observation){ .type = run->type,
 							   .confidence = w->confidence,
 							   .model_s = run->model_s,
-							   .guard_s = run->promised ? run->upper_s : NAN,
 							   .upper_s = run->promised ? run->upper_s : NAN,
 							   .foreseen_s = NAN,
 							   .actual_s = run->actual_s });
@@ -276,7 +275,6 @@ static void learn(struct bed *b, int type, double factor, int n)
 		sched_observe(b->s, &(struct sched_observation){ .type = type,
 								 .confidence = 0.9,
 								 .model_s = 100.0,
-								 .guard_s = NAN,
 								 .upper_s = NAN,
 								 .foreseen_s = NAN,
 								 .actual_s = 100.0 * factor * exp(noise) });
@@ -324,7 +322,6 @@ TEST(test_the_bound_that_is_told_is_not_below_the_guard)
 
 		sched_observe(b.s, &(struct sched_observation){ .confidence = 0.9,
 								.model_s = 100.0,
-								.guard_s = NAN,
 								.upper_s = NAN,
 								.foreseen_s = 150.0 * noise,
 								.actual_s = 100.0 * noise });
@@ -393,7 +390,6 @@ TEST(test_promises_rest_on_one_bound_and_another_is_told)
 		sched_observe(b.s, &(struct sched_observation){ .type = 1,
 								.confidence = 0.9,
 								.model_s = 100.0,
-								.guard_s = NAN,
 								.upper_s = NAN,
 								.foreseen_s = 100.0 * noise,
 								.actual_s = 150.0 * noise });

@@ -55,7 +55,6 @@ TEST(test_what_one_learns_the_other_knows)
 	for (uint64_t i = 1; i <= 60; i++) {
 		struct sched_observation o = { .confidence = 0.9,
 					       .model_s = 10.0,
-					       .guard_s = 12.0,
 					       .upper_s = 12.0,
 					       .foreseen_s = 15.0,
 					       .actual_s = 15.0 };

@@ -35,7 +35,6 @@ static void observe(struct bed *b, uint32_t cpus, double factor, int n)
 		sched_observe(b->s, &(struct sched_observation){
 					    .confidence = 0.9,
 					    .model_s = 10.0,
-					    .guard_s = NAN,
 					    .upper_s = NAN,
 					    .family = sched_family(b->s, 0, &b->values, cpus),
 					    .kin = sched_kin(b->s, 0, &b->values, cpus),

@@ -91,7 +91,6 @@ static struct sched_observation seen(uint32_t model, double actual_s)
 	return (struct sched_observation){ .model = model,
 					   .confidence = 0.9,
 					   .model_s = 10,
-					   .guard_s = 12,
 					   .upper_s = 12,
 					   .foreseen_s = NAN,
 					   .actual_s = actual_s };

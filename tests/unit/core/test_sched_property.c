@@ -74,7 +74,7 @@ static void make_jobs(struct theatre *t)
 			.max_memory_mb = NAN,
 		};
 		if (chances && rng_below(&own, 3))
-			p->r.chance = 0.5 * rng_uniform(&own);
+			p->r.chance = 0.4 * rng_uniform(&own);
 		if (t->machine.devices && rng_below(&own, 2))
 			p->r.device = (struct device_need){ .least = rng_below(&own, 3),
 							    .records_each = rng_below(&own, 2)

@@ -125,7 +125,7 @@ TEST(test_needed_counts)
 }
 
 /* A table of one row: nothing can be held out, and a model file has no residuals. */
-TEST(test_without_residuals_there_is_neither_a_bound_nor_a_chance)
+TEST(test_without_residuals_there_is_no_bound)
 {
 	struct conformal none = { .base = 1.0 };
 	double q = 7.0;
@@ -133,7 +133,6 @@ TEST(test_without_residuals_there_is_neither_a_bound_nor_a_chance)
 	assert_int_equal(conformal_quantile(&none, 0.9, &q, NULL), -ERR_NODATA);
 	assert_int_equal(conformal_quantile(&none, 0.123456, &q, NULL), -ERR_NODATA);
 	assert_true(q == 7.0);
-	assert_true(isnan(conformal_confidence(&none, 0.0)) && isnan(conformal_confidence(&none, 9.0)));
 }
 
 TEST(test_a_confidence_outside_0_to_1_is_an_argument_error)
@@ -145,65 +144,6 @@ TEST(test_a_confidence_outside_0_to_1_is_an_argument_error)
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(conformal_quantile(&c, bad[i], &q, NULL), -ERR_ARG);
 	conformal_release(&c);
-}
-
-TEST(test_the_confidence_of_a_score_is_the_inverse_of_its_quantile)
-{
-	for (size_t n = 3; n < 200; n = n * 3 / 2 + 1) {
-		struct conformal c = ladder(n);
-		double q, before = 0.0;
-
-		for (int i = 1; i < 100; i++) {
-			double got, step = 1.0 / ((double)n + 1.0);
-
-			if (conformal_quantile(&c, i / 100.0, &q, NULL))
-				continue;
-			got = conformal_confidence(&c, q);
-			if (!(got >= i / 100.0 - 1e-12 && got < i / 100.0 + step + 0.01))
-				fail_msg("%zu residuals, confidence %d %%: score %g, back %g", n, i, q, got);
-		}
-		for (q = -3.0 * (double)n; q <= 4.0 * (double)n; q += 0.01 * (double)n) {
-			double got = conformal_confidence(&c, q);
-
-			if (!(got >= before && got <= 1.0))
-				fail_msg("%zu residuals, score %g: confidence %g after %g", n, q, got,
-					 before);
-			before = got;
-		}
-		assert_true(conformal_confidence(&c, -INFINITY) == 0.0);
-		assert_true(conformal_confidence(&c, INFINITY) == 1.0);
-		conformal_release(&c);
-	}
-}
-
-TEST(test_the_confidence_between_two_scores_is_interpolated)
-{
-	struct conformal c = ladder(99), none = { 0 };
-
-	close_to(conformal_confidence(&c, 30.0), 0.3, 1e-12);
-	close_to(conformal_confidence(&c, 30.5), 0.305, 1e-12);
-	/* half are at most 50, one of 100 is at most 1: a tail of scale 49 / log(50) */
-	close_to(conformal_confidence(&c, -10.0), 0.01 * exp(-11.0 * log(50.0) / 49.0), 1e-9);
-	assert_true(conformal_confidence(&c, 1000.0) > 0.999 && conformal_confidence(&c, 1000.0) <= 1.0);
-	conformal_release(&c);
-	conformal_set_groups(&none, 0);
-	assert_true(isnan(conformal_confidence(&none, 1.0)));
-}
-
-TEST(test_the_score_of_a_limit_is_the_inverse_of_the_bound)
-{
-	struct conformal flat = { .base = 2.0, .slope = 0.3 }, log = { .base = 1.0, .log = true };
-
-	for (double q = -0.7; q < 1.0; q += 0.13) {
-		close_to(conformal_score_at(&flat, 10.0, conformal_upper(&flat, q, 10.0)), q, 1e-12);
-		close_to(conformal_score_at(&flat, -1.5, conformal_upper(&flat, q, -1.5)), q, 1e-12);
-		close_to(conformal_score_at(&log, 10.0, conformal_upper(&log, q, 10.0)), q, 1e-12);
-		close_to(conformal_narrowed(conformal_widened(q, 1.6), 1.6), q, 1e-12);
-	}
-	assert_true(conformal_score_at(&log, 10.0, 0.0) == -INFINITY);
-	assert_true(conformal_score_at(&log, 10.0, -1.0) == -INFINITY);
-	assert_true(conformal_narrowed(-0.1, 2.5) == -INFINITY); /* no score is widened to below 0 */
-	close_to(conformal_narrowed(0.5, 2.5), 0.2, 1e-12);
 }
 
 TEST(test_rows_without_a_prediction_are_left_out)

@@ -474,11 +474,6 @@ TEST(test_bounds_are_wider_outside_the_table)
 	/* a negative score (a low confidence) is never made lower */
 	assert_true(model_upper(&m, &m.time, high_b, -0.1, 200) >
 		    model_upper(&m, &m.time, inside, -0.1, 200));
-	for (double q = -0.4; q < 0.5; q += 0.11) { /* and the score of a bound is found again */
-		double upper = model_upper(&m, &m.time, high_b, q, 200);
-
-		assert_true(fabs(model_score_at(&m, &m.time, high_b, 200, upper) - q) < 1e-9);
-	}
 	m.time.widening = NULL;
 	assert_true(model_upper(&m, &m.time, both, 0.1, 200) == model_upper(&m, &m.time, inside, 0.1, 200));
 }

@@ -351,7 +351,7 @@ TEST(test_a_job_taken_by_chance_is_stopped_at_its_deadline)
 {
 	size_t stopped = 0;
 
-	for (uint64_t seed = 20; seed < 23; seed++) {
+	for (uint64_t seed = 20; seed < 30; seed++) {
 		struct replay_result r = replay_bed_run(&bed, 4, seed);
 
 		for (size_t i = 0; i < r.n; i++) {
@@ -481,8 +481,9 @@ TEST(test_a_job_with_open_epochs_ends_early_for_one_that_would_miss)
 		assert_int_equal(r.outcome[0].state, OUTCOME_DONE);
 		assert_true(r.outcome[0].accuracy > 0.85);
 		if (may == 1) {
-			assert_true(r.outcome[0].epochs == 3.0);
-			assert_int_equal(r.outcome[0].end_ns, 35000000000);
+			/* not before it has to: after the next epoch but one 15 s are left for 10 */
+			assert_true(r.outcome[0].epochs == 5.0);
+			assert_true(fabs(1e-9 * (double)r.outcome[0].end_ns - 50.0) < 1.0);
 			assert_true(r.outcome[0].accuracy < 0.92);
 		} else {
 			assert_true(r.outcome[0].epochs > 8.0);

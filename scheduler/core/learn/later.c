@@ -1,0 +1,46 @@
+/* See later.h. */
+#include "scheduler/core/learn/later.h"
+
+#include <math.h>
+
+#define STEP 0.05
+#define MOST 1.0 /* of a spread, and of one score: nobody moves it further, however long a job took */
+#define BORROWED 5 /* jobs that what all have counts for */
+
+static const struct adapt_who everybody = { .type = -1 };
+
+static struct ledger_entry of_all(const struct ledger *l)
+{
+	struct ledger_entry e = ledger_of(l, everybody, 0);
+
+	e.n = e.n < BORROWED ? e.n : BORROWED;
+	return e;
+}
+
+static void learn(struct ledger_entry *e, double confidence, double score, double upper_s, double actual_s)
+{
+	ledger_add(e, fmin(fmax(score, -MOST), MOST));
+	if (!(upper_s > 0.0 && confidence > 0.0 && confidence < 1.0))
+		return;
+	e->spread += STEP * (actual_s <= upper_s ? confidence - 1.0 : confidence);
+	e->spread = fmin(fmax(e->spread, 0.0), MOST);
+}
+
+void later_observe(struct ledger *l, struct adapt_who who, double confidence, double foreseen_s,
+		   double upper_s, double actual_s)
+{
+	struct ledger_entry fresh = of_all(l);
+	double score = log(actual_s) - log(foreseen_s); /* the ratio itself may not fit */
+
+	learn(ledger_claim(l, who, 0, fresh), confidence, score, upper_s, actual_s);
+	learn(ledger_claim(l, everybody, 0, fresh), confidence, score, upper_s, actual_s);
+}
+
+struct later_effect later_of(const struct ledger *l, struct adapt_who who)
+{
+	struct ledger_entry e = ledger_of(l, who, 0);
+
+	if (!e.n)
+		e = of_all(l);
+	return (struct later_effect){ fmax(e.mean, 0.0), e.spread };
+}

@@ -1,0 +1,29 @@
+/* What jobs that arrive later do to the time of one that runs. A time is foreseen under the load that is
+ * known at the start; the load that comes is another one. Ended jobs teach two numbers about
+ * log(actual / foreseen):
+ *
+ *   shift   its mean
+ *   spread  what it adds to the spread of a time. A job that took longer than the bound its user was told
+ *           raises it by STEP times the confidence, one within the bound lowers it by STEP times the rest
+ *           (adaptive conformal inference: Gibbs and Candes, NeurIPS 2021), so that such bounds hold as
+ *           often as they say.
+ *
+ * Chances and costs of decisions allow for it, and the bound that users see has it in it. The guard that
+ * promises rest on has not: later jobs are admitted only if promises hold. Both numbers are kept by user and
+ * type; those who have none yet begin with what all users together have, and the first with nothing. */
+#ifndef SCHEDULER_CORE_LATER_H
+#define SCHEDULER_CORE_LATER_H
+
+#include "scheduler/core/learn/ledger.h"
+
+struct later_effect {
+	double shift, spread;
+};
+
+/* A job has ended. foreseen_s: what it would have taken under the load foreseen. upper_s: the bound its
+ * user was told; NaN: none. All times above 0. */
+void later_observe(struct ledger *l, struct adapt_who who, double confidence, double foreseen_s,
+                   double upper_s, double actual_s);
+struct later_effect later_of(const struct ledger *l, struct adapt_who who);
+
+#endif
