@@ -12,7 +12,7 @@
 #include "tests/unit/sim/replay_bed.h"
 
 #define TRACE "gen:poisson,jobs=600,rate=1.2,cpus=1|2|4,network=lenet5|simplenet,slo=lognormal:5:0.6"
-#define POLICIES "postrider,courier,naive,greedy-oracle,postrider:chance=0.3"
+#define POLICIES "postrider,courier,naive,greedy-oracle,postrider:chance=0.1"
 
 static struct replay_bed bed;
 
