@@ -20,11 +20,6 @@
  * due, whatever fits starts. One call looks at 16 jobs that would fit at most (4 if more than 256 jobs run or
  * are planned), and at 4 of a tenant.
  *
- * Behind a neighbour. A promised job may start with one candidate while a better one (by more than the noise
- * of accuracies) is refused because it would break the promise of a running job. If the better one is in time
- * behind the end of that job, and breaks no promise there, the job waits for that end. This is decided again
- * at every event, so it starts sooner if that is better.
- *
  * Due. A tenant's first waiting job without a promise is due once it has waited for the window, if the
  * tenant's standing is not above the mean. A job without a promise and with a priority above 0 is due at
  * once. At most one job of a tenant is due by waiting. A due job takes a place in the plan: before all
