@@ -347,7 +347,6 @@ void learning_ended(struct learning *l, const struct job *job)
 		return;
 	}
 	observe(e, job, stranger, families_of(e, job, job_values(job), stranger), false);
-	learning_probe_ended(l, job);
 	learner_train_due(e);
 }
 
@@ -547,7 +546,6 @@ void learning_free(struct learning *l)
 		return;
 	learners_free(l->learner, l->n);
 	learners_free(l->fresh, l->n_fresh);
-	free(l->probe);
 	free(l->first);
 	if (l->d->learning == l)
 		l->d->learning = NULL;
