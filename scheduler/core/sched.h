@@ -134,8 +134,6 @@ struct sched_request {              /* a job as it arrives */
 	double slo_s;               /* from arrival to end; NaN: no objective */
 	double confidence;
 	bool best_effort;           /* take it without a promise rather than reject it */
-	bool only_promised;         /* reject it unless it is promised, whatever it takes otherwise: another
-	                               scheduler will be asked. Rejected, it does not count as an arrival. */
 	double chance;              /* take it without a promise if it has at least this chance to be in time;
 	                               0: reject it */
 	double value;               /* what it is worth in time, where 1 is usual; 0 counts as 1 */

@@ -239,8 +239,8 @@ int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r
 		return place_ask(s, now_ns, r, NAN, &at, out, err);
 	}
 	rc = try_seats(s, now_ns, r, r->slo_s, out, out_seat, err);
-	if (rc || out->chosen >= 0 || s->policy.policy->admits_all || r->only_promised)
-		return rc; /* of a job that will be asked for elsewhere nothing else is wanted */
+	if (rc || out->chosen >= 0 || s->policy.policy->admits_all)
+		return rc;
 	rc = without_promise(s, now_ns, r, out, err);
 	if (rc)
 		return rc;
