@@ -93,12 +93,14 @@ static inline const struct model_slot *learner_slot(const struct learner *e)
 }
 /* That of a job: of a live one by its slot, of one that ended by its type. */
 struct learner *learner_of(const struct learning *l, const struct job *job);
+/* Where that of a type with its own model is, or of the configuration's (type NULL); NULL: there is none. */
+struct learner **learner_find(const struct learning *l, const char *type);
 const struct job_type *learner_type(const struct learner *e); /* NULL: it is the configuration's model */
 
 int learner_train_new(struct learner *e, const struct setup *s, struct err *err); /* its versions and its
                                                                                     thread */
 /* At the start of the daemon, before there are jobs: the versions that the journals say are in use. */
-int learning_use_versions(struct learning *l, struct err *err);
+void learning_use_versions(struct learning *l);
 void learner_train_release(struct learner *e);
 void learner_train_due(struct learner *e);     /* one more job has ended */
 void learner_train_restore(struct learner *e); /* counts what ended since the last training */
