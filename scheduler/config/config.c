@@ -180,7 +180,7 @@ static const struct key learning_keys[] = {
 	{ "adapt", KEY_BOOL, AT(adapt), .initial = true },
 	{ "promise_after", KEY_SIZE, AT(promise_after), 0, CONFIG_MAX_COUNT, 9 },
 	{ "probe", KEY_CHOICE, AT(probe), .choice = probe_name, .initial = PROBE_OFF },
-	{ "probe_after_s", KEY_NUMBER, AT(probe_after_s), 0.0, 1e7, 300.0 },
+	{ "probe_after_s", KEY_RETIRED, AT(retired.probe_after_s) },
 	{ "explore", KEY_RETIRED, AT(retired.explore) },
 	{ "hysteresis", KEY_RETIRED, AT(retired.hysteresis) },
 	{ 0 },

@@ -65,8 +65,7 @@ struct config_learning {
 	size_t promise_after;    /* observations of a type the model does not know before its jobs are
 	                            promised anything */
 	enum config_probe probe; /* of types that do not say one */
-	double probe_after_s;    /* without an observation of the type */
-	struct { bool explore, hysteresis; } retired; /* the file still has them */
+	struct { bool explore, hysteresis, probe_after_s; } retired; /* the file still has them */
 };
 
 #define CONFIG_MAX_HOSTS 16

@@ -36,7 +36,7 @@ struct job_param {           /* its name is also the model's column, where the m
 
 enum lr_rule { LR_NONE, LR_LINEAR, LR_SQRT };
 
-/* May jobs run only to learn from them (daemon/learn/probe.c, family_probe.c)? */
+/* May jobs run only to learn from them (daemon/learn/family_probe.c)? */
 enum config_probe { PROBE_DEFAULT, PROBE_OFF, PROBE_AUTO };
 extern const char *const probe_name[]; /* by it; NULL after the last */
 

@@ -357,10 +357,6 @@ int sched_submit(struct sched *s, int64_t now_ns, const struct sched_request *r,
 
 	if (!rc)
 		rc = arrive(s, now_ns, r, out, out_verdict, &seat, err);
-	if (!rc && r->only_promised && *out_verdict != SCHED_PROMISED) {
-		*out_verdict = SCHED_REJECTED;
-		return 0;
-	}
 	if (!rc)
 		price_arrived(s, s->last_ns, r, out);
 	if (rc || *out_verdict == SCHED_REJECTED)

@@ -2,68 +2,62 @@
  * time go in; decisions and starts come out. The same input gives the same output to the byte. The daemon
  * drives it with real time and processes, the simulator with virtual ones.
  *
- * A job's batch (and epochs, if they are open) is decided when the job arrives, and again when it starts,
- * for the time that is left then.
+ * A job's batch (and epochs, if they are open) is decided when the job arrives, and again when it starts, for
+ * the time that is left then.
  *
- * The plan. Promised jobs that wait form the plan, ordered by priority and then by deadline (earliest
- * first). The look-ahead plays the running jobs and the plan in strict order. An arriving job is promised
- * its objective only if, at its place in the plan, its bound is in time and it breaks no promise that
- * would hold without it. If it breaks one there, it is tried behind the end of the job whose promise it
- * breaks (at most 4 such steps); if that works, it waits for that end.
+ * The plan. Promised jobs that wait form the plan, ordered by priority and then by deadline (earliest first).
+ * The look-ahead plays the running jobs and the plan in strict order. An arriving job is promised its
+ * objective only if, at its place in the plan, its bound is in time and it breaks no promise that would hold
+ * without it. If it breaks one there, it is tried behind the end of the job whose promise it breaks (at most
+ * 4 such steps); if that works, it waits for that end.
  *
- * Starts. Jobs are tried in this order: the plan; then jobs without a promise, beginning with the tenant
- * of the lowest standing (below), each tenant's jobs in order of arrival. Jobs below priority 0 come after
- * all others, in the same order among themselves. A job needs slots, memory, devices and room in its
- * tenant's quota. It then starts if starting it now is predicted to break no promise that would hold
- * without it, running or waiting, and to delay no job that is due. Otherwise it is held, and tried again
- * at the next event. So a job further back may start before one that cannot. If there is no promise to
- * keep and no job is due, whatever fits starts. One call looks at 16 jobs that would fit at most (4 if
- * more than 256 jobs run or are planned), and at 4 of a tenant.
- *
- * Behind a neighbour. A promised job may start with one candidate while a better one (by more than the
- * noise of accuracies) is refused because it would break the promise of a running job. If the better one
- * is in time behind the end of that job, and breaks no promise there, the job waits for that end. This is
- * decided again at every event, so it starts sooner if that is better.
+ * Starts. Jobs are tried in this order: the plan; then jobs without a promise, beginning with the tenant of
+ * the lowest standing (below), each tenant's jobs in order of arrival. Jobs below priority 0 come after all
+ * others, in the same order among themselves. A job needs slots, memory, devices and room in its tenant's
+ * quota. It then starts if starting it now is predicted to break no promise that would hold without it,
+ * running or waiting, and to delay no job that is due. Otherwise it is held, and tried again at the next
+ * event. So a job further back may start before one that cannot. If there is no promise to keep and no job is
+ * due, whatever fits starts. One call looks at 16 jobs that would fit at most (4 if more than 256 jobs run or
+ * are planned), and at 4 of a tenant.
  *
  * Due. A tenant's first waiting job without a promise is due once it has waited for the window, if the
  * tenant's standing is not above the mean. A job without a promise and with a priority above 0 is due at
  * once. At most one job of a tenant is due by waiting. A due job takes a place in the plan: before all
- * deadlines if that breaks no promise, else behind the promises made so far. From then on nothing starts,
- * and nothing is promised, that delays its start by the look-ahead (except jobs of a higher priority). So
- * no job starves. A tenant that has work which could run is not below its share for longer than the
- * window, except while running jobs, or jobs promised before that moment, bind the machine.
+ * deadlines if that breaks no promise, else behind the promises made so far. From then on nothing starts, and
+ * nothing is promised, that delays its start by the look-ahead (except jobs of a higher priority). So no job
+ * starves. A tenant that has work which could run is not below its share for longer than the window, except
+ * while running jobs, or jobs promised before that moment, bind the machine.
  *
- * Chance. A job may ask to be taken without a promise if its objective cannot be promised. It is taken if
- * a candidate has the chance it asked for, with the candidate of the largest chance x accuracy. It waits
- * among the jobs without a promise, by its tenant's standing, and is never due: its objective ends its
- * wait. At its start it gets the best candidate for the time that is left: one that is in time by its
- * bound, else the likeliest. Under a policy with a price it starts beside others only if it brings more
- * than it costs them. When no candidate has a chance of 2 % any more, it is not started, and
- * sched_hopeless() names it. When it runs and its deadline has passed, it is stopped
- * (sched_chance_gone()).
+ * Chance. A job may ask to be taken without a promise if its objective cannot be promised. It is taken if a
+ * candidate has the chance it asked for, with the candidate of the largest chance x accuracy. It waits among
+ * the jobs without a promise, by its tenant's standing, and is never due: its objective ends its wait. At its
+ * start it gets the best candidate for the time that is left: one that is in time by its bound, else the
+ * likeliest. Under a policy with a price it starts beside others only if it brings more than it costs them.
+ * When no candidate has a chance of 2 % any more, it is not started, and sched_hopeless() names it. When it
+ * runs and its deadline has passed, it is stopped (sched_chance_gone()).
  *
  * Standing: (usage + window x cpus that run now) / weight. Usage is in cpu-seconds and fades by 1/e in a
- * window, so that under a constant load it is window x cpus. The mean standing is the sum of usage +
- * window x cpus over the sum of weights, of the tenants that have jobs. A tenant whose standing is not
- * above the mean has not more than its weighted share.
+ * window, so that under a constant load it is window x cpus. The mean standing is the sum of usage + window x
+ * cpus over the sum of weights, of the tenants that have jobs. A tenant whose standing is not above the mean
+ * has not more than its weighted share.
  *
- * Policies that do not look ahead start jobs in the same order, strictly: no job is held, and no job
- * passes another, except one that waits for its tenant's quota.
+ * Policies that do not look ahead start jobs in the same order, strictly: no job is held, and no job passes
+ * another, except one that waits for its tenant's quota.
  *
  * Unstarted. A job that its owner has to start (advised) holds its slots from its turn on. While unstarted
  * jobs of one owner hold max_unstarted_cpus, no other advised job of that owner has its turn.
  *
  * Only sched_new(), which makes room for max_jobs, and sched_set_tenants() allocate.
  *
- * Memory. A queued job waits for the memory of the batch it was admitted with. At its start no batch is
- * taken that needs more memory than is free. The look-ahead knows slots, devices and quotas, not memory,
- * so it does not foresee a wait for memory alone. Of a queue beyond 512 jobs it sees a part and a summary
+ * Memory. A queued job waits for the memory of the batch it was admitted with. At its start no batch is taken
+ * that needs more memory than is free. The look-ahead knows slots, devices and quotas, not memory, so it does
+ * not foresee a wait for memory alone. Of a queue beyond 512 jobs it sees a part and a summary
  * (sched_scene.c).
  *
  * Devices. They are handed out whole, and how many a job wants may depend on its batch. A queued job waits
- * for as many as the batch it was admitted with wants; jobs that want none pass it. At its start no batch
- * is taken that wants more than are free. The scheduler only counts them; the caller chooses which ones a
- * job gets. */
+ * for as many as the batch it was admitted with wants; jobs that want none pass it. At its start no batch is
+ * taken that wants more than are free. The scheduler only counts them; the caller chooses which ones a job
+ * gets. */
 #ifndef SCHEDULER_CORE_SCHED_H
 #define SCHEDULER_CORE_SCHED_H
 
@@ -109,9 +103,9 @@ struct sched_params {
 	                               started; one job may have as many as it wants; 0: no limit */
 };
 int sched_new(const struct sched_params *p, struct sched **out, struct err *err);
-/* A scheduler of another machine, with the models of `first` and room for at most as many jobs. The two
- * share what is learnt, the price of capacity and scratch memory, so both belong to one thread; jobs and
- * plans are its own. To be freed before `first`. Neither takes sched_use(). */
+/* A scheduler of another machine, with the models of `first` and room for at most as many jobs. The two share
+ * what is learnt, the price of capacity and scratch memory, so both belong to one thread; jobs and plans are
+ * its own. To be freed before `first`. Neither takes sched_use(). */
 int sched_new_beside(struct sched *first, const struct sched_params *p, struct sched **out, struct err *err);
 void sched_free(struct sched *s);
 
@@ -140,8 +134,6 @@ struct sched_request {              /* a job as it arrives */
 	double slo_s;               /* from arrival to end; NaN: no objective */
 	double confidence;
 	bool best_effort;           /* take it without a promise rather than reject it */
-	bool only_promised;         /* reject it unless it is promised, whatever it takes otherwise: another
-	                               scheduler will be asked. Rejected, it does not count as an arrival. */
 	double chance;              /* take it without a promise if it has at least this chance to be in time;
 	                               0: reject it */
 	double value;               /* what it is worth in time, where 1 is usual; 0 counts as 1 */
@@ -252,11 +244,11 @@ int sched_set_idle(struct sched *s, int64_t now_ns, uint64_t id, bool idle, stru
  * job. */
 int sched_remove(struct sched *s, int64_t now_ns, uint64_t id, struct err *err);
 
-/* After a restart and before the first event: a job admitted earlier. Jobs come in order of arrival,
- * running ones with the batch they started with. Nothing is decided; if `taken` has no work, the model
- * predicts it. Work done is counted again, from the starts of the jobs that still run. Reports of
- * progress, jobs that have ended meanwhile, the usage of tenants, and which job waited for the end of
- * another are not restored. sched_set_tenants() comes first. */
+/* After a restart and before the first event: a job admitted earlier. Jobs come in order of arrival, running
+ * ones with the batch they started with. Nothing is decided; if `taken` has no work, the model predicts it.
+ * Work done is counted again, from the starts of the jobs that still run. Reports of progress, jobs that have
+ * ended meanwhile, the usage of tenants, and which job waited for the end of another are not restored.
+ * sched_set_tenants() comes first. */
 struct sched_restored {
 	struct sched_request request;
 	int64_t submitted_ns;
@@ -292,9 +284,9 @@ bool sched_plausible(const struct sched *s, const struct sched_observation *o);
 /* What was learnt about run times under the load foreseen: promises rest on it. NULL: adapt is off, or the
  * policy has no bounds. */
 const struct adapt *sched_adapt(const struct sched *s, uint32_t model);
-/* The family of jobs with these values, if the model's table has none of it (predictors/models/spread.h);
- * 0: it has, or the model cannot tell. Such jobs teach how far off their family is, and what later
- * arrivals do. model: as in a request. */
+/* The family of jobs with these values, if the model's table has none of it (predictors/models/spread.h); 0:
+ * it has, or the model cannot tell. Such jobs teach how far off their family is, and what later arrivals do.
+ * model: as in a request. */
 uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus);
 /* The family whether the table has it or not: jobs of one are off alike (adapt.h). */
 uint64_t sched_kin(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus);
@@ -347,10 +339,10 @@ int sched_forecast(struct sched *s, int64_t now_ns, uint64_t id, struct sched_es
  * progress come first (sched_progress()). */
 uint32_t sched_should_stop(struct sched *s, int64_t now_ns, uint64_t id, uint32_t done, uint32_t epochs);
 
-/* For a running job that left its epochs open, may be stopped early and has done `done` of its `epochs`:
- * the epoch after which to end it, because the jobs that run and wait, and those to come, gain more by it
- * than it loses (sched_give.c). It is one of those it was submitted with. 0: let it run. `done`: stop it
- * at once. Only under a policy with a price. */
+/* For a running job that left its epochs open, may be stopped early and has done `done` of its `epochs`: the
+ * epoch after which to end it, because the jobs that run and wait, and those to come, gain more by it than it
+ * loses (sched_give.c). It is one of those it was submitted with. 0: let it run. `done`: stop it at once.
+ * Only under a policy with a price. */
 uint32_t sched_gives_back(struct sched *s, int64_t now_ns, uint64_t id, uint32_t done, uint32_t epochs);
 
 /* A running job that was taken by chance has no chance any more to be in time: its deadline has passed, or
@@ -368,11 +360,11 @@ bool sched_lives(const struct sched *s, uint64_t id);
 
 /* ---- change ---- */
 /* Another model, policy or machine from now on. Jobs keep what was decided for them; max_jobs and the seed
- * stay as they were. With another model (at another address) adaptation starts again (adapt_reset()); that
- * of the other models goes on. values_of gives each live job's number of its model, and its values under
- * the schema of that (without a model NULL is fine; without any it may be NULL itself). A queued job that
- * the new machine cannot hold is passed over until it can. After an error nothing has changed. Before the
- * first event and without jobs this is not an event: jobs may be restored after it. */
+ * stay as they were. With another model (at another address) adaptation starts again (adapt_reset()); that of
+ * the other models goes on. values_of gives each live job's number of its model, and its values under the
+ * schema of that (without a model NULL is fine; without any it may be NULL itself). A queued job that the new
+ * machine cannot hold is passed over until it can. After an error nothing has changed. Before the first event
+ * and without jobs this is not an event: jobs may be restored after it. */
 typedef const struct job_values *sched_values_fn(void *owner, uint64_t id, uint32_t *out_model);
 int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
 	      sched_values_fn *values_of, void *owner, struct err *err);

@@ -329,11 +329,6 @@ struct fluid_job guest_job(const struct sched_guest *g, int64_t now_ns);
 /* ---- sched_place.c ---- */
 int place_ask(struct sched *s, int64_t now_ns, const struct sched_request *r, double slo_s,
 	      const struct scene_place *at, struct decision *out, struct err *err);
-/* A decision about job r has chosen a candidate, and a better one was refused only because it would break the
- * promise of a running job: is that one possible behind its end? `at` is the seat of the job, which waits
- * nowhere at the moment. If so, s->trial is the decision, and at->after the job to wait for. */
-bool place_better_behind(struct sched *s, int64_t now_ns, const struct sched_request *r, double slo_s,
-			 const struct decision *out, struct seat *at);
 /* Decides about a job that arrives, and finds its seat if it is to be promised. If it cannot be, and has the
  * chance it asks for, the decision is the one without a promise, and *out_by_chance is set. */
 int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r, struct decision *out,

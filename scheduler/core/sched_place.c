@@ -87,65 +87,6 @@ void place_take(struct sched *s, uint32_t place, const struct seat *seat)
 	live_plan(s, place, seat->position, seat->after);
 }
 
-/* ---- a better batch behind the neighbour that forbids it ---- */
-
-/* Better than the chosen one by more than the noise of accuracies, and refused for a promise it breaks
- * alone. */
-static bool is_blocked(const struct decision *d, const struct candidate *c, double noise, double slo_s)
-{
-	const unsigned other = REASONS_NO_ROOM | REASON_UNSTABLE | REASON_NO_BOUND | REASON_SLO_EXCEEDED |
-			       REASON_NOT_TRIED | REASON_BEYOND_MODEL;
-
-	return c->breaks && !(c->reasons & other) && c->guard_s < slo_s &&
-	       c->accuracy > d->candidate[d->chosen].accuracy + noise;
-}
-
-bool place_better_behind(struct sched *s, int64_t now_ns, const struct sched_request *r, double slo_s,
-			 const struct decision *out, struct seat *at)
-{
-	const struct candidate *best = NULL;
-	double noise = decide_accuracy_noise(model_of(s, r)), batch[DECIDE_MAX_CANDIDATES];
-	struct scene_place place = { .promises = true };
-	struct sched_request better = *r;
-	uint32_t blocker;
-
-	if (!s->looks_ahead || s->policy.policy->choose || isnan(slo_s) || out->chosen < 0 ||
-	    !model_of(s, r) || s->policy.without & LAYER_BEHIND)
-		return false;
-	better.batch = batch;
-	better.n_batches = 0;
-	for (size_t i = 0; i < out->n_candidates; i++) {
-		const struct candidate *c = &out->candidate[i];
-
-		if (!is_blocked(out, c, noise, slo_s))
-			continue;
-		best = !best || c->accuracy > best->accuracy ? c : best;
-		if (!better.n_batches || batch[better.n_batches - 1] != c->decision)
-			batch[better.n_batches++] = c->decision; /* ascending, as the candidates are */
-	}
-	blocker = best ? job_index_find(&s->index, best->breaks) : JOB_INDEX_NONE;
-	if (blocker == JOB_INDEX_NONE || !s->live[blocker].running || blocker == at->after)
-		return false;
-	if ((s->running.n + s->n_queued + 1) * out->n_candidates >
-	    DECIDE_PLAY_ALL) { /* one play more will do */
-		better.batch = &best->decision;
-		better.n_batches = 1;
-		better.epochs = r->epochs ? &best->epochs : NULL;
-		better.n_epochs = 1;
-	}
-	place.seat = (struct seat){ .position = at->position, .after = blocker };
-	if (place_ask(s, now_ns, &better, slo_s, &place, s->trial, NULL))
-		return false;
-	if (s->trial->chosen < 0 ||
-	    !(s->trial->candidate[s->trial->chosen].accuracy > out->candidate[out->chosen].accuracy + noise))
-		return false;
-	if (out->costs && !(decide_worth(s->trial, &s->trial->candidate[s->trial->chosen]) >
-			    decide_worth(out, &out->candidate[out->chosen])))
-		return false;
-	at->after = blocker;
-	return true;
-}
-
 /* ---- arrivals ---- */
 
 /* Whom the candidate that could be promised soonest would harm; 0: holding helps none. */
@@ -244,35 +185,6 @@ static int find_offer(struct sched *s, int64_t now_ns, const struct sched_reques
 	return 0;
 }
 
-/* What is decided behind the neighbour takes the place of the same candidates, which start at once here. */
-static void take_better(const struct sched *s, struct decision *d)
-{
-	const unsigned lost = REASON_LOWER_ACCURACY | REASON_SLOWER | REASON_PRICE;
-	const struct decision *t = s->trial;
-
-	for (size_t i = 0; i < d->n_candidates; i++) {
-		struct candidate *c = &d->candidate[i];
-
-		for (size_t k = 0; k < t->n_candidates; k++) {
-			const struct candidate *b = &t->candidate[k];
-
-			if (b->decision != c->decision || (b->epochs != c->epochs && !isnan(b->epochs)))
-				continue;
-			*c = *b;
-			if ((int)k == t->chosen)
-				d->chosen = (int)i;
-		}
-	}
-	d->costs |= t->costs;
-	for (size_t i = 0; i < d->n_candidates; i++) {
-		struct candidate *c = &d->candidate[i];
-
-		c->reasons &= ~lost;
-		if (c->feasible && (int)i != d->chosen)
-			c->reasons |= decide_lost(d, c);
-	}
-}
-
 /* What it could have behind all promises, among the jobs that have none: no more than in the first seat of
  * the plan, whose offer is in `out`. Among very many jobs the play takes as long as the decision, so there it
  * is made only for a job that asks for a chance. */
@@ -327,10 +239,8 @@ int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r
 		return place_ask(s, now_ns, r, NAN, &at, out, err);
 	}
 	rc = try_seats(s, now_ns, r, r->slo_s, out, out_seat, err);
-	if (!rc && place_better_behind(s, now_ns, r, r->slo_s, out, out_seat))
-		take_better(s, out);
-	if (rc || out->chosen >= 0 || s->policy.policy->admits_all || r->only_promised)
-		return rc; /* of a job that will be asked for elsewhere nothing else is wanted */
+	if (rc || out->chosen >= 0 || s->policy.policy->admits_all)
+		return rc;
 	rc = without_promise(s, now_ns, r, out, err);
 	if (rc)
 		return rc;

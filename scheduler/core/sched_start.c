@@ -199,30 +199,6 @@ static bool start_by_chance(struct sched *s, int64_t now_ns, uint32_t place, str
 	return false;
 }
 
-/* It could start now, but a better candidate could start behind the end of another job: it waits for that,
- * and is decided again at the next event. */
-static bool waits_for_better(struct sched *s, int64_t now_ns, uint32_t place, const struct decision *d)
-{
-	struct live *j = &s->live[place];
-	double left_s = live_until_s(j->deadline_ns, now_ns);
-	struct seat seat = { .after = NO_JOB };
-	uint32_t after = live_after(s, j) ? j->after : NO_JOB;
-	bool better;
-
-	if (d->chosen < 0 || !j->promised || !j->planned || isinf(left_s))
-		return false;
-	seat.position = live_plan_position(s, place);
-	live_dequeue(s, place);
-	better = place_better_behind(s, now_ns, &j->r, left_s, d, &seat);
-	if (better) {
-		live_take(s, j, &s->trial->candidate[s->trial->chosen]);
-		j->held_by = s->live[seat.after].r.id;
-		j->held_round = s->round;
-	}
-	live_plan(s, place, seat.position, better ? seat.after : after);
-	return better;
-}
-
 /* Tries to start it; false: it is held, and out means nothing. */
 static bool start_unless_harmful(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
 {
@@ -250,8 +226,6 @@ static bool start_unless_harmful(struct sched *s, int64_t now_ns, uint32_t place
 		if (waits_instead(s, now_ns, place, harmed))
 			return false;
 	}
-	if (waits_for_better(s, now_ns, place, out))
-		return false;
 	if (out->chosen < 0)
 		choose_instead(out, least_bad(s, j, out), 0);
 	start(s, now_ns, place, out);

@@ -246,7 +246,10 @@ static int ask(struct daemons *d, int64_t now_ns, const struct sched_request *r,
 	*verdict = SCHED_REJECTED;
 	for (uint32_t i = 0; i < n && *verdict != SCHED_PROMISED; i++) {
 		d->now = (struct daemons_seat){ daemon, d->one[daemon].first + node[i] };
-		rc = sched_submit(daemons_sched(d, d->now), now_ns, r, out, verdict, err);
+		/* a node that does not promise it has no part in it, and its price does not know of it */
+		rc = sched_what_if(daemons_sched(d, d->now), now_ns, r, out, verdict, err);
+		if (!rc && *verdict == SCHED_PROMISED)
+			rc = sched_submit(daemons_sched(d, d->now), now_ns, r, out, verdict, err);
 		if (rc == -ERR_BUSY) /* that node is full, another may not be */
 			*verdict = SCHED_REJECTED;
 		else if (rc)
@@ -265,7 +268,6 @@ int daemons_submit(struct daemons *d, int64_t now_ns, struct sched_request *r, s
 	int rc = 0;
 
 	*out_verdict = SCHED_REJECTED;
-	r->only_promised = true;
 	if (n > 1 || elsewhere)
 		rc = ask(d, now_ns, r, own, n, first, out, out_verdict, err);
 	for (uint32_t i = 1; elsewhere && i < d->p.daemons && !rc && *out_verdict != SCHED_PROMISED; i++) {
@@ -275,7 +277,6 @@ int daemons_submit(struct daemons *d, int64_t now_ns, struct sched_request *r, s
 		n = d->one[daemon].n > 1 ? placement_least(&d->one[daemon].load, other, most) : 1;
 		rc = ask(d, now_ns, r, other, n, daemon, out, out_verdict, err);
 	}
-	r->only_promised = false;
 	if (!rc && *out_verdict != SCHED_PROMISED) { /* the first has the last word */
 		d->now = (struct daemons_seat){ first, d->one[first].first + own[0] };
 		rc = sched_submit(daemons_sched(d, d->now), now_ns, r, out, out_verdict, err);

@@ -13,7 +13,6 @@ const struct layer_entry layer_all[] = {
 	{ LAYER_GIVE_BACK, "give-back", "a job with open epochs ends sooner where others gain more" },
 	{ LAYER_SEATS, "seats",
 	  "a job that breaks a promise in its place of the plan is tried in later ones" },
-	{ LAYER_BEHIND, "behind", "a job waits for a better batch behind a job that forbids it now" },
 	{ LAYER_LATER, "later",
 	  "chances, costs and the bound that users see allow for jobs that arrive later" },
 	{ LAYER_OTHER_WORK, "other-work", "processes that are not ours make jobs slower" },

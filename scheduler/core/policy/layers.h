@@ -14,7 +14,7 @@ enum layer {
 	LAYER_LOOK_AHEAD = 1 << 1,  /* lookahead.c */
 	LAYER_PRICE = 1 << 2,       /* price.h, sched_price.c */
 	LAYER_GIVE_BACK = 1 << 3,   /* sched_give.c */
-	LAYER_BEHIND = 1 << 4,      /* sched_place.c: place_better_behind() */
+	LAYER_SEATS = 1 << 4,       /* sched_place.c: try_seats() */
 	LAYER_LATER = 1 << 5,       /* later.h */
 	LAYER_OTHER_WORK = 1 << 6,  /* other_work.c, sched_set_other_load() */
 	LAYER_USUAL_LOAD = 1 << 7,  /* usual_load.h */
@@ -22,10 +22,9 @@ enum layer {
 	LAYER_BIAS = 1 << 9,        /* adapt.h */
 	LAYER_QUANTILE = 1 << 10,   /* adapt.h */
 	LAYER_NEW_FAMILY = 1 << 11, /* sched_learn.c */
-	LAYER_SEATS = 1 << 12,      /* sched_place.c: try_seats() */
 };
 #define LAYERS_LEARNT (LAYER_BIAS | LAYER_QUANTILE) /* part of what adapt.h keeps */
-#define LAYERS_ALL ((1u << 13) - 1)
+#define LAYERS_ALL ((1u << 12) - 1)
 
 struct layer_entry {
 	enum layer bit;

@@ -7,9 +7,59 @@
 
 #include "common/text/text.h"
 #include "predictors/models/queueing_models.h"
-#include "scheduler/core/policy/policy_baseline.h"
+#include "scheduler/core/decide.h"
 
 #define MAX_BATCH 1e12 /* of fixed:B */
+
+/* ---- choosing without a prediction: the paper's naive scheduler, and one batch for all jobs ---- */
+
+/* One that neither fits the memory nor the slots would never start, and all behind it would wait for ever. */
+static bool can_run(const struct candidate *c)
+{
+	return !(c->reasons & REASONS_NO_ROOM);
+}
+
+/* Uniformly among the batches that can run at all. */
+static int choose_naive(const struct policy_choice *by, const struct decision *d, double noise,
+			struct rng *rng)
+{
+	uint32_t n = 0, pick;
+
+	(void)by;
+	(void)noise;
+	for (size_t i = 0; i < d->n_candidates; i++)
+		n += can_run(&d->candidate[i]);
+	if (!n)
+		return -1;
+	pick = rng_below(rng, n);
+	for (size_t i = 0; i < d->n_candidates; i++)
+		if (can_run(&d->candidate[i]) && pick-- == 0)
+			return (int)i;
+	return -1;
+}
+
+/* The batch of the configuration, or the nearest one that the job allows. */
+static int choose_fixed(const struct policy_choice *by, const struct decision *d, double noise,
+			struct rng *rng)
+{
+	double least = INFINITY;
+	int nearest = -1;
+
+	(void)noise;
+	(void)rng;
+	for (size_t i = 0; i < d->n_candidates; i++) {
+		double off = fabs(d->candidate[i].decision - by->batch);
+
+		/* candidates ascend, so of two as near the smaller one is taken */
+		if (can_run(&d->candidate[i]) && (nearest < 0 || off < least)) {
+			nearest = (int)i;
+			least = off;
+		}
+	}
+	return nearest;
+}
+
+/* ---- the table ---- */
 
 static const struct policy courier = {
 	.name = "courier",
@@ -61,7 +111,7 @@ static const struct policy naive = {
 	.name = "naive",
 	.title = "a batch drawn at random, as in the paper's comparison",
 	.admits_all = true,
-	.choose = policy_choose_naive,
+	.choose = choose_naive,
 };
 
 static const struct policy boost = {
@@ -99,7 +149,7 @@ static const struct policy fixed = {
 	.title = "one batch for every job, or the nearest one it allows",
 	.admits_all = true,
 	.takes_batch = true,
-	.choose = policy_choose_fixed,
+	.choose = choose_fixed,
 };
 
 const struct policy *const policy_all[] = { &courier, &courier_tuned, &card,     &postrider, &greedy, &naive,

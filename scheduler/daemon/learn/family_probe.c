@@ -25,6 +25,14 @@ static uint64_t hash_text(uint64_t h, const char *s)
 	return rng_mix(h);
 }
 
+/* By the job's type, or by the configuration. */
+static bool is_allowed(const struct learning *l, const struct job *job)
+{
+	enum config_probe own = job->type ? job->type->probe : PROBE_DEFAULT;
+
+	return (own == PROBE_DEFAULT ? l->d->setup->config->learning.probe : own) == PROBE_AUTO;
+}
+
 /* Is a run worth while, and is there none yet? The key of the one that would be. */
 static bool is_wanted(const struct learning *l, const struct job *job, char *key, size_t size)
 {
@@ -36,7 +44,7 @@ static bool is_wanted(const struct learning *l, const struct job *job, char *key
 
 	binding_request(job, &q);
 	if (!m || isnan(q.slo_s) || !job->type || !job->type->n_argv || strcmp(job->row.mode, "run") ||
-	    !learning_probe_allowed(l, job) || !(spread_shared(m->time.spread) >= LEAST_SHARED) ||
+	    !is_allowed(l, job) || !(spread_shared(m->time.spread) >= LEAST_SHARED) ||
 	    sched_family_known(d->sched, &q) > 0 || sched_queued(d->sched) >= d->setup->config->max_queued)
 		return false;
 	h = hash_text(sched_family(d->sched, q.model, q.values, q.cpus), job->row.type);

@@ -6,7 +6,6 @@
  *   observe.c          what ended jobs teach: bounds, drift, which kinds of jobs are known
  *   shown.c            what `stats` and a monitoring system show of it
  *   first.c            jobs of a type that has no model yet
- *   probe.c            where nearly all jobs are rejected, one is taken now and then to learn from it
  *   family_probe.c     a short separate run where a job's context was never measured
  *   retrain.c          when to train, the result, and putting a model to use
  *   training_thread.c  the thread that trains; training.c: what it does; training_data.c: the tables it needs
@@ -60,13 +59,7 @@ void learning_drop_failing(const struct learning *l, struct job *job);
 /* A job was admitted, and a job has ended, in any state: counts how often each batch was taken. */
 void learning_first_taken(struct learning *l, const struct job *job);
 void learning_first_ended(struct learning *l, const struct job *job);
-/* ---- probe.c ---- */
-/* A job of this type arrived and was decided about. */
-void learning_decided(struct learning *l, const struct job *job, bool rejected);
-/* Nothing can be promised to the job: is it taken anyway, to learn from it? `why` says so then. */
-bool learning_probe_due(const struct learning *l, const struct job *job, int64_t now_ns, char *why,
-                        size_t size);
-void learning_probe_taken(struct learning *l, const struct job *job);
+/* ---- family_probe.c ---- */
 /* A job arrives and has the next id. If its family was never measured: a probe, with the id behind it, for
  * learning_probe_submit() or job_free(); NULL: none. */
 struct job *learning_probe_make(struct learning *l, const struct job *job, int64_t now_ns);
@@ -86,7 +79,7 @@ struct learning_now {        /* the same of one model, for those who want number
 };
 /* Of the model in this slot of the setup; false: there is no such slot. */
 bool learning_now(const struct learning *l, uint32_t slot, struct learning_now *out);
-uint64_t learning_probes(const struct learning *l); /* taken or submitted to learn since the start */
+uint64_t learning_probes(const struct learning *l); /* submitted since the start */
 
 /* ---- retrain.c ---- */
 /* The versions in use take the places of the models that the configuration names. In the thread of a reload:

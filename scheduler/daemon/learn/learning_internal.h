@@ -42,14 +42,6 @@ struct kind {                /* of jobs, since the model came to use */
 	size_t n;
 };
 
-struct probe_type {          /* the latest decisions of a job type: probe.c */
-	int type;
-	uint32_t rejected;   /* a bit each, the latest is the lowest */
-	size_t n;            /* of them */
-	int64_t ended_ns;    /* when a job of it last taught something; 0: not since the start */
-	uint64_t job;        /* the latest that was taken to learn; 0: none */
-};
-
 /* One for each slot of the setup: a model, and what its jobs teach. */
 struct learner {
 	struct learning *l;
@@ -89,9 +81,8 @@ struct learning {
 	struct daemon *d;
 	struct learner **learner; size_t n; /* by slot */
 	struct learner **fresh; size_t n_fresh; /* of a reload under way: those that are new */
-	struct probe_type *probe; size_t n_probes, probes_cap;
 	struct first_batches *first; size_t n_firsts, firsts_cap;
-	uint64_t probes;             /* taken to learn since the start */
+	uint64_t probes;             /* of new families, submitted since the start */
 	struct kept_level level[LEARNING_LEVELS]; size_t n_levels;
 	uint64_t doubted;            /* jobs that nothing was learnt from: learning_doubt() */
 };
@@ -102,12 +93,14 @@ static inline const struct model_slot *learner_slot(const struct learner *e)
 }
 /* That of a job: of a live one by its slot, of one that ended by its type. */
 struct learner *learner_of(const struct learning *l, const struct job *job);
+/* Where that of a type with its own model is, or of the configuration's (type NULL); NULL: there is none. */
+struct learner **learner_find(const struct learning *l, const char *type);
 const struct job_type *learner_type(const struct learner *e); /* NULL: it is the configuration's model */
 
 int learner_train_new(struct learner *e, const struct setup *s, struct err *err); /* its versions and its
                                                                                     thread */
 /* At the start of the daemon, before there are jobs: the versions that the journals say are in use. */
-int learning_use_versions(struct learning *l, struct err *err);
+void learning_use_versions(struct learning *l);
 void learner_train_release(struct learner *e);
 void learner_train_due(struct learner *e);     /* one more job has ended */
 void learner_train_restore(struct learner *e); /* counts what ended since the last training */
@@ -119,7 +112,5 @@ bool learning_is_observation(const struct job_record *row);
 /* How many of a stranger's kind ended, and of others of its type: what adapts does so by type. */
 void learner_kind_ended(const struct learner *l, int type, const char *stranger, size_t *out_alike,
                         size_t *out_others);
-bool learning_probe_allowed(const struct learning *l, const struct job *job); /* by its type, or by all */
-void learning_probe_ended(struct learning *l, const struct job *job); /* it taught something */
 
 #endif

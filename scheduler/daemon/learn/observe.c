@@ -160,11 +160,16 @@ static void begin_anew(struct learner *l)
 		drift_begin(l, c->score, c->n, spread_typical(s->model->time.spread));
 }
 
+static bool alarm_of(const struct learner *l, int type, struct drift_evidence *out)
+{
+	return drift_evidence(l->drift, type, out) && out->alarm;
+}
+
 static void log_alarm(const struct learner *l, int type, const char *of)
 {
 	struct drift_evidence e;
 
-	if (!drift_evidence(l->drift, type, &e) || !e.alarm)
+	if (!alarm_of(l, type, &e))
 		return;
 	log_warn("drift: %s take %.0f %% %s than the model says, for %llu of %llu jobs (statistic %.1f, "
 		 "threshold %.1f); "
@@ -174,20 +179,16 @@ static void log_alarm(const struct learner *l, int type, const char *of)
 		 l->l->d->setup->config->learning.adapt ? "" : " after a training only");
 }
 
-static bool alarm_of(const struct learner *l, int type)
+/* Is there one still? An alarm ends by itself when nothing is left of what raised it. */
+static bool alarm_stays(struct learner *l, int type)
 {
 	struct drift_evidence e;
 
-	return drift_evidence(l->drift, type, &e) && e.alarm;
-}
-
-/* An alarm ends by itself when nothing is left of what raised it. */
-static void end_alarm(struct learner *l, int type)
-{
-	struct drift_evidence e;
-
-	if (drift_evidence(l->drift, type, &e) && e.alarm && e.statistic <= 0.0)
+	if (!alarm_of(l, type, &e))
+		return false;
+	if (e.statistic <= 0.0)
 		drift_acknowledge(l->drift, type);
+	return e.statistic > 0.0;
 }
 
 static void watch_drift(struct learner *l, int type, const char *name, double model_s, double run_s,
@@ -204,10 +205,8 @@ static void watch_drift(struct learner *l, int type, const char *name, double mo
 		}
 		return;
 	}
-	end_alarm(l, type);
-	end_alarm(l, DRIFT_POOLED);
-	type_before = alarm_of(l, type);
-	all_before = alarm_of(l, DRIFT_POOLED);
+	type_before = alarm_stays(l, type);
+	all_before = alarm_stays(l, DRIFT_POOLED);
 	if (!drift_observe(l->drift, type, model_s, run_s) || quiet)
 		return;
 	snprintf(of, sizeof of, "jobs of type %s", name);
@@ -346,7 +345,6 @@ void learning_ended(struct learning *l, const struct job *job)
 		return;
 	}
 	observe(e, job, stranger, families_of(e, job, job_values(job), stranger), false);
-	learning_probe_ended(l, job);
 	learner_train_due(e);
 }
 
@@ -450,7 +448,7 @@ static int learner_new(struct learning *l, const struct setup *s, uint32_t slot,
 	return rc;
 }
 
-static struct learner **learner_find(struct learning *l, const char *type)
+struct learner **learner_find(const struct learning *l, const char *type)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		const struct learner *e = l->learner[i];
@@ -513,14 +511,12 @@ int learning_new(struct daemon *d, struct learning **out, struct err *err)
 		return err_nomem(err, "learning");
 	l->d = d;
 	rc = learning_prepare(l, d->setup, err);
-	if (!rc) {
-		learners_install(l);
-		rc = learning_use_versions(l, err);
-	}
 	if (rc) {
 		learning_free(l);
 		return rc;
 	}
+	learners_install(l);
+	learning_use_versions(l);
 	for (size_t i = 0; i < l->n; i++)
 		begin_anew(l->learner[i]);
 	*out = l;
@@ -546,7 +542,6 @@ void learning_free(struct learning *l)
 		return;
 	learners_free(l->learner, l->n);
 	learners_free(l->fresh, l->n_fresh);
-	free(l->probe);
 	free(l->first);
 	if (l->d->learning == l)
 		l->d->learning = NULL;

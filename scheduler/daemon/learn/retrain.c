@@ -373,26 +373,16 @@ static int train(struct learner *e, const char *reason, struct err *err)
 	return rc;
 }
 
-/* The learner of a type with its own model, or of the configuration's (type NULL). */
-static int find_learner(const struct learning *l, const char *type, struct learner **out, struct err *err)
+static int no_learner(const char *type, struct err *err)
 {
-	for (size_t i = 0; i < l->n; i++) {
-		struct learner *e = l->learner[i];
-
-		if (type && e->type ? !strcmp(type, e->type) : type == e->type) {
-			*out = e;
-			return 0;
-		}
-	}
 	return err_fail(err, ERR_ARG, "type: '%s' is not a job type with its own model", type);
 }
 
 int learning_retrain(struct learning *l, const char *type, const char *reason, struct err *err)
 {
-	struct learner *e;
-	int rc = find_learner(l, type, &e, err);
+	struct learner **e = learner_find(l, type);
 
-	return rc ? rc : train(e, reason, err);
+	return e ? train(*e, reason, err) : no_learner(type, err);
 }
 
 size_t learner_train_after(const struct learner *e)
@@ -423,15 +413,16 @@ void learner_train_due(struct learner *e)
 int learning_rollback(struct learning *l, const char *type, uint32_t version, struct later *answer,
 		      struct err *err)
 {
-	struct learner *e;
-	int rc = find_learner(l, type, &e, err);
+	struct learner **e = learner_find(l, type);
+	int rc;
 
-	if (!rc && learning_training(l))
-		rc = err_fail(err, ERR_BUSY, "a training is under way");
+	if (!e)
+		return no_learner(type, err);
+	if (learning_training(l))
+		return err_fail(err, ERR_BUSY, "a training is under way");
+	rc = trainer_rollback((*e)->trainer, version, "asked for", err);
 	if (!rc)
-		rc = trainer_rollback(e->trainer, version, "asked for", err);
-	if (!rc)
-		e->answer = answer;
+		(*e)->answer = answer;
 	return rc;
 }
 
@@ -523,9 +514,8 @@ static uint32_t version_to_use(struct learner *e, char **out)
 	return *out ? current : 0;
 }
 
-int learning_use_versions(struct learning *l, struct err *err)
+void learning_use_versions(struct learning *l)
 {
-	(void)err;
 	for (size_t i = 0; i < l->n; i++) {
 		struct learner *e = l->learner[i];
 		uint32_t number = version_to_use(e, &e->own);
@@ -545,7 +535,6 @@ int learning_use_versions(struct learning *l, struct err *err)
 		log_info("model version %u%s is used, not the configuration's", (unsigned)number,
 			 of_what(e, of, sizeof of));
 	}
-	return 0;
 }
 
 void learner_train_restore(struct learner *e)

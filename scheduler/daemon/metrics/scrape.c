@@ -532,7 +532,7 @@ static const struct family {
 	{ "drift_statistic_ratio", "gauge", "the evidence of a shift over the threshold of the alarm",
 	  put_drift_statistic },
 	{ "drift_alarms_total", "counter", "alarms raised, by model", put_drift_alarms },
-	{ "probes_total", "counter", "jobs taken or submitted only to learn from them", put_probes },
+	{ "probes_total", "counter", "short runs submitted only to learn from them", put_probes },
 
 	{ "queue_length", "gauge", "jobs that wait", put_queue },
 	{ "slots", "gauge", "cpus handed out to jobs at the same time", put_slots },

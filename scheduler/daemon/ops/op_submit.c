@@ -334,43 +334,6 @@ static bool narrow(struct job *job, double batch, double epochs)
 	return true;
 }
 
-/* A job that would be rejected is sometimes taken (learn/probe.c), unless that breaks a promise. */
-static int take_to_learn(struct daemon *d, struct job *job, int64_t now_ns, enum sched_verdict *out_verdict,
-			 struct err *err)
-{
-	const struct candidate *c = to_learn_from(&d->decision);
-	double batch = c ? c->decision : NAN, epochs = c ? c->epochs : NAN;
-	enum sched_verdict verdict = SCHED_REJECTED;
-	struct sched_request q, as_asked;
-	char why[192];
-	int rc;
-
-	if (!c || !learning_probe_due(d->learning, job, now_ns, why, sizeof why))
-		return 0;
-	binding_request(job, &as_asked);
-	q = as_asked;
-	q.slo_s = NAN;
-	q.chance = 0.0;
-	q.batch = &batch;
-	q.n_batches = 1;
-	if (q.n_epochs) {
-		q.epochs = &epochs;
-		q.n_epochs = 1;
-	}
-	rc = sched_what_if(d->sched, now_ns, &q, &d->decision, &verdict, err);
-	if (rc || verdict == SCHED_REJECTED || !narrow(job, batch, epochs))
-		return rc ? rc : sched_what_if(d->sched, now_ns, &as_asked, &d->decision, out_verdict, err);
-	binding_request(job, &q);
-	q.slo_s = NAN;
-	q.chance = 0.0;
-	rc = sched_submit(d->sched, now_ns, &q, &d->decision, out_verdict, err);
-	if (!rc && *out_verdict != SCHED_REJECTED) {
-		job_set_reason(job, why);
-		learning_probe_taken(d->learning, job);
-	}
-	return rc;
-}
-
 /* Of a job like none the model has seen, its belief is all there is: the candidate that would be promised, or
  * the likeliest to be in time. */
 static int best_guess(struct daemon *d, struct job *job, int64_t now_ns, struct err *err)
@@ -424,13 +387,6 @@ static int decide_arrival(struct daemon *d, struct job *job, const struct submis
 	if (!known)
 		q.slo_s = NAN;
 	rc = sched_submit(d->sched, f->now_ns, &q, &d->decision, out_verdict, err);
-	if (!rc) {
-		bool rejected = *out_verdict == SCHED_REJECTED;
-
-		if (rejected)
-			rc = take_to_learn(d, job, f->now_ns, out_verdict, err);
-		learning_decided(d->learning, job, rejected);
-	}
 	took_us = clock_monotonic_us() - before;
 	if (rc)
 		return rc;

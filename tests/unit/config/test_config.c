@@ -47,7 +47,7 @@ static const char everything[] =
 	"\"retrain_after\":0,\"min_observations\":12,\"test_jobs\":20,\"significance\":0.01,\"keep_"
 	"versions\":3,"
 	"\"adapt\":false,\"promise_after\":19,"
-	"\"probe\":\"auto\",\"probe_after_s\":12},"
+	"\"probe\":\"auto\"},"
 	"\"types\":{\"b\":{\"about\":\"second\"},\"a\":{},\"a.c\":{}}}";
 
 TEST(test_every_key_reaches_its_place)
@@ -106,7 +106,7 @@ TEST(test_every_key_of_tenants_and_learning_reaches_its_place)
 	assert_true(l->retrain_after == 0 && l->min_observations == 12 && l->test_jobs == 20);
 	assert_true(l->significance == 0.01 && l->keep_versions == 3);
 	assert_true(!l->adapt && l->promise_after == 19);
-	assert_true(l->probe == PROBE_AUTO && l->probe_after_s == 12.0);
+	assert_int_equal(l->probe, PROBE_AUTO);
 	config_free(c);
 }
 
@@ -160,7 +160,7 @@ TEST(test_an_empty_file_is_the_defaults)
 	assert_true(c->learning.test_jobs == 50 && c->learning.significance == 0.05);
 	assert_true(c->learning.keep_versions == 10);
 	assert_true(c->learning.promise_after == 9);
-	assert_true(c->learning.probe == PROBE_OFF && c->learning.probe_after_s == 300.0);
+	assert_int_equal(c->learning.probe, PROBE_OFF);
 	config_free(c);
 	config_free(d);
 	config_free(NULL);

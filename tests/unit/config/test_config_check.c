@@ -71,6 +71,8 @@ TEST(test_retired_keys_are_named)
 	    "note configuration: learning.explore: no longer has an effect");
 	one(TYPE("") ",\"learning\":{\"hysteresis\":0.05}", 0,
 	    "note configuration: learning.hysteresis: no longer has an effect");
+	one(TYPE("") ",\"learning\":{\"probe_after_s\":300}", 0,
+	    "note configuration: learning.probe_after_s: no longer has an effect");
 }
 
 TEST(test_programs_must_be_there)

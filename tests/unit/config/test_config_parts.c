@@ -176,7 +176,6 @@ TEST(test_ranges_of_learning_are_checked)
 		{ "keep_versions", "1", "1000", "0", "1001" },
 		{ "promise_after", "0", "1000000", "-1", "1000001" },
 		{ "adapt", "true", "false", "1", "\"no\"" },
-		{ "probe_after_s", "0", "1e7", "-1", "1e8" },
 	};
 
 	for (size_t i = 0; i < sizeof range / sizeof range[0]; i++) {

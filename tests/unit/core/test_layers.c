@@ -136,41 +136,21 @@ TEST(test_without_a_price_a_job_costs_nothing)
 	}
 }
 
-/* The neighbour takes 2 s and may take 4 s by its bound. It would miss that beside 10 s of work, and not
- * beside 1 s. */
-static enum sched_verdict beside_neighbour(struct bed *b, int without, const char *name, size_t n_batches)
-{
-	static const double slow_or_fast[] = { 640, 6400 }, two_s = 3200;
-	struct sched_request r;
-
-	make_with(b, without, name);
-	assert_int_equal(submit_batch(b, 0, 17, &two_s, 4.0), SCHED_PROMISED);
-	assert_int_equal(next(b, 0), 17);
-	r = job(b, 18, 20.0);
-	r.batch = slow_or_fast;
-	r.n_batches = n_batches;
-	return submit(b, 0, &r);
-}
-
-TEST(test_without_behind_a_job_takes_what_it_can_have_at_once)
-{
-	for (int without = 0; without < 2; without++) {
-		struct bed b;
-
-		assert_int_equal(beside_neighbour(&b, without, "behind", 2), SCHED_PROMISED);
-		near(b.d.candidate[b.d.chosen].decision, without ? 6400 : 640);
-		drop(&b);
-	}
-}
-
-/* The slow batch is all that it may have: it waits for the neighbour, or is refused. */
+/* The neighbour takes 2 s and may take 4 s by its bound, and would miss that beside the 10 s of this job. So
+ * the job waits for its end, or is refused. */
 TEST(test_without_seats_a_job_has_the_place_of_its_deadline_alone)
 {
+	static const double ten_s = 640, two_s = 3200;
+
 	for (int without = 0; without < 2; without++) {
 		struct bed b;
 
-		assert_int_equal(beside_neighbour(&b, without, "seats", 1),
+		make_with(&b, without, "seats");
+		assert_int_equal(submit_batch(&b, 0, 17, &two_s, 4.0), SCHED_PROMISED);
+		assert_int_equal(next(&b, 0), 17);
+		assert_int_equal(submit_batch(&b, 0, 18, &ten_s, 20.0),
 				 without ? SCHED_REJECTED : SCHED_PROMISED);
+		assert_int_equal(b.d.candidate[0].behind, without ? 0 : 17);
 		drop(&b);
 	}
 }

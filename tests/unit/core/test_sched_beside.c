@@ -69,26 +69,6 @@ TEST(test_what_one_learns_the_other_knows)
 	drop_two(&a, &b);
 }
 
-/* A job that is asked for elsewhere: a promise, or nothing is kept of it. */
-TEST(test_a_promise_or_nothing)
-{
-	struct bed a, b;
-	struct sched_request r;
-
-	two(&a, &b, 2);
-	r = job(&a, 1, 1e-3); /* too short */
-	r.best_effort = true;
-	r.only_promised = true;
-	assert_int_equal(submit(&a, 0, &r), SCHED_REJECTED);
-	assert_true(sched_queued(a.s) == 0 && !sched_lives(a.s, 1));
-	r.only_promised = false;
-	assert_int_equal(submit(&a, 0, &r), SCHED_BEST_EFFORT);
-	r = job(&b, 2, 1e4);
-	r.only_promised = true;
-	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
-	drop_two(&a, &b);
-}
-
 TEST(test_what_is_shared_does_not_change)
 {
 	struct bed a, b;

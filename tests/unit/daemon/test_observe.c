@@ -196,61 +196,6 @@ TEST_WITH(test_enough_jobs_start_a_training, open_it, close_one)
 	json_free(v);
 }
 
-/* ---- jobs taken to learn ---- */
-
-#define HOPELESS ",\"type\":\"advised\",\"mode\":\"advise\",\"slo_s\":1e-3"
-
-/* The verdict, and the reason if there is one. */
-static const char *verdict(const char *members, char *why, size_t size)
-{
-	static char word[32];
-	struct json *v = client_ask(&c, "{\"op\":\"submit\"%s}", members);
-
-	snprintf(word, sizeof word, "%s", text_at(v, "verdict"));
-	snprintf(why, size, "%s", json_string(json_path(v, "job.reason"), ""));
-	json_free(v);
-	return word;
-}
-
-TEST_WITH(test_where_all_are_rejected_one_at_a_time_is_taken_to_learn, open_it, close_one)
-{
-	char why[256];
-
-	(void)state;
-	start("\"learning\":{\"probe\":\"auto\",\"probe_after_s\":0},");
-	for (int i = 0; i < 5; i++)
-		assert_string_equal(verdict(HOPELESS, why, sizeof why), "rejected");
-	assert_string_equal(verdict(HOPELESS, why, sizeof why), "best_effort");
-	assert_non_null(
-		strstr(why, "taken to learn, without a promise: 5 of the last 5 jobs of type advised"));
-	assert_string_equal(verdict(HOPELESS, why, sizeof why), "rejected"); /* one is there */
-	assert_true(stat_at("learning.probes") == 1.0);
-	assert_string_equal(client_error(&c, "{\"op\":\"cancel\",\"job\":\"6\"}"), "");
-	assert_string_equal(verdict(HOPELESS, why, sizeof why), "best_effort");
-	assert_true(stat_at("learning.probes") == 2.0);
-}
-
-TEST_WITH(test_few_rejections_a_recent_end_or_no_word_of_it_take_none, open_it, close_one)
-{
-	static const char *const settings[] = { "", "\"learning\":{\"probe\":\"off\",\"probe_after_s\":0},",
-						"\"learning\":{\"probe\":\"auto\",\"probe_after_s\":1000}," };
-	char why[256];
-
-	(void)state;
-	for (int i = 0; i < 3; i++) {
-		start(settings[i]);
-		for (int k = 0; k < 8; k++)
-			assert_string_equal(verdict(HOPELESS, why, sizeof why), "rejected");
-		client_close(&c);
-		local_stop(&l);
-	}
-	start("\"learning\":{\"probe\":\"auto\",\"probe_after_s\":0},");
-	for (int k = 0; k < 6; k++)
-		assert_string_equal(verdict(KNOWN, why, sizeof why), "promised");
-	for (int k = 0; k < 6; k++) /* half of twelve at the end */
-		assert_string_equal(verdict(HOPELESS, why, sizeof why), "rejected");
-}
-
 /* The attack as it was found: times that no machine has, and an accuracy that no schema means. Such jobs are
  * stored, counted and not learnt from, and what others are promised stays as it was. */
 TEST_WITH(test_what_cannot_be_is_not_learnt_from, open_it, close_one)
