@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/rng.h"
 #include "scheduler/core/learn/levels.h"
 #include "scheduler/core/decide_internal.h"
 #include "scheduler/core/sched_internal.h"
@@ -69,6 +70,7 @@ int learn_use(struct sched *s, const struct sched_params *p, struct err *err)
 	size_t n = 1 + p->n_own_models;
 	struct learnt *fresh = mem_calloc(n, sizeof *fresh);
 	int rc = fresh ? 0 : err_nomem(err, "%zu models", n);
+	bool all_stay = n == s->n_learnt;
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		fresh[i].model = i ? p->own_model[i - 1] : p->model;
@@ -83,11 +85,14 @@ int learn_use(struct sched *s, const struct sched_params *p, struct err *err)
 	for (size_t i = 0; i < n; i++) {
 		struct learnt *same = fresh[i].adapt ? NULL : learnt_of(s, &fresh[i]);
 
+		all_stay = all_stay && same == &s->learnt[i];
 		if (same) {
 			fresh[i] = *same;
 			*same = (struct learnt){ 0 };
 		}
 	}
+	if (!all_stay) /* what jobs do to each other is told by the errors of the models */
+		pairs_reset(s->pairs, spread_of_model(p->model));
 	learnt_free(s->learnt, s->n_learnt);
 	s->learnt = fresh;
 	s->n_learnt = n;
@@ -109,6 +114,21 @@ double sched_foreseen_s(struct sched *s, int64_t now_ns, uint64_t id, double act
 	/* Its mean speed counts: who asks late, or started it late, has seen it run for another time than
 	 * we. */
 	return j->taken.time_s * (done_s / elapsed_s) * actual_s / j->prior_s;
+}
+
+void sched_met(struct sched *s, int64_t now_ns, uint64_t id, struct pairs_met *out)
+{
+	uint32_t place;
+	const struct live *j = live_find(s, id, &place);
+
+	*out = (struct pairs_met){ 0 };
+	if (!s->kinds || !j || !j->running || !j->kind_watched)
+		return;
+	live_settle(s, live_clock(s, now_ns));
+	if (!(j->done_s > 0.0 && j->plain_s > 0.0))
+		return;
+	pairs_meet(s->pairs, &s->met, &s->met_from[place], j->kind_number, out);
+	out->plain = log(j->plain_s / j->done_s);
 }
 
 bool sched_plausible(const struct sched *s, const struct sched_observation *o)
@@ -136,6 +156,12 @@ void sched_observe(struct sched *s, const struct sched_observation *o)
 					       log(adapt_bias(s->learnt[o->model].adapt, who)));
 		s->quiet_ns = INT64_MIN;
 		return;
+	}
+	if (s->kinds && o->met && o->met->kind && o->foreseen_s > 0.0 && o->model_s > 0.0) {
+		pairs_observe(s->pairs, o->met, o->user,
+			      log(o->foreseen_s / o->model_s) + o->met->plain -
+				      log(adapt_bias(s->learnt[o->model].adapt, who)));
+		s->plan_ns = INT64_MIN; /* running jobs may end at other times than was thought */
 	}
 	adapt_observe(s->learnt[o->model].told, who, o->confidence, o->model_s, o->upper_s, o->actual_s);
 	if (adapt_observe(s->learnt[o->model].adapt, who, o->confidence, o->model_s, o->guard_s, foreseen_s))
@@ -180,6 +206,16 @@ uint64_t sched_kin(const struct sched *s, uint32_t model, const struct job_value
 	const struct spread *spread = row_of(s, model, v, cpus, x);
 
 	return spread ? spread_family(spread, x) : 0;
+}
+
+uint64_t learn_kind(const struct sched *s, const struct sched_request *r)
+{
+	double x[DECIDE_MAX_FEATURES];
+	const struct spread *spread = row_of(s, r->model, r->values, r->cpus, x);
+
+	return rng_mix((spread ? spread_kind(spread, x) : 0) ^
+		       rng_mix((uint64_t)r->model << 32 | (uint32_t)r->type)) |
+	       1;
 }
 
 struct adapt_who learn_who(const struct sched *s, const struct sched_request *r)

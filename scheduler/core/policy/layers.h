@@ -25,9 +25,10 @@ enum layer {
 	LAYER_NEW_FAMILY = 1 << 12, /* levels.h */
 	LAYER_TOLD = 1 << 13,       /* the second adapt of sched_learn.c */
 	LAYER_SEATS = 1 << 14,      /* sched_place.c: try_seats() */
+	LAYER_KINDS = 1 << 15,      /* pairs.h */
 };
 #define LAYERS_LEARNT (LAYER_BIAS | LAYER_QUANTILE | LAYER_KEPT) /* part of what adapt.h keeps */
-#define LAYERS_ALL ((1u << 15) - 1)
+#define LAYERS_ALL ((1u << 16) - 1)
 
 struct layer_entry {
 	enum layer bit;
