@@ -140,7 +140,7 @@ static void meet(const struct decide_scene *s, const struct fluid_job *job, cons
 
 		jobs_s += both_s;
 		processes_s += both_s * job[i].cpus;
-		if (s->kinds && both_s > 0.0) /* the candidate's own seat has no time, and no kind yet */
+		if (s->kinds)
 			slow_s += both_s * job[i].cpus * disturbs(s, &job[i]);
 	}
 	load->slow += slow_s / (to_s - from_s);
@@ -684,6 +684,9 @@ int decide_look_ahead(struct decide_rows *rows, struct decision *d, struct err *
 	}
 	if (status)
 		return status;
+	/* Where no play was made its seat is not written yet, and the means over all seats read it. */
+	*(s->starting ? &s->running[s->n_running] : &s->queued[s->position]) =
+		(struct fluid_job){ .cpus = 1 };
 	l.wait_s = l.before ? find_wait_s(&l) : 0.0;
 	approximate(&l);
 	status = l.whole ? play_all(&l, err) : play_sparingly(&l, err);
