@@ -9,14 +9,19 @@
  *     1 / S(P) = 1 / (S(c) (1 + lean x)) = speed * sum_m (-lean x)^m,   lean = slope c / S(c) in 0..1,
  *
  * so that the moments integral x^m dt, common to all jobs, give any job's work done at any time in a
- * constant number of operations. TERMS = 10 moments leave less than 15^-10 / (1 - 1/15) = 2e-12 of the work.
+ * constant number of operations. TERMS = 10 moments leave less than 15^-10 / (1 - 1/15) = 2e-12 of the
+ * work.
  *
  * Which job ends next? A heap holds for each job the earliest time at which it could end while the band
  * lasts. Only those that could end before the best end known so far are looked at exactly; a look
- * multiplies the part of a job's remaining time that is uncertain by about 1/8, so a job is looked at O(log
- * n) times. A new band settles all running jobs. While a machine drains, P falls by 1/8 from band to band:
- * O(n log n) altogether. It is more only where single jobs make up an eighth of many running ones and P
- * swings with each of them; the worst case is n bands of n jobs. */
+ * multiplies the part of a job's remaining time that is uncertain by about 1/8, so a job is looked at
+ * O(log n) times. A new band settles all running jobs. While a machine drains, P falls by 1/8 from band to
+ * band: O(n log n) altogether. It is more only where single jobs make up an eighth of many running ones
+ * and P swings with each of them; the worst case is n bands of n jobs.
+ *
+ * Where neighbours disturb by kind, jobs that feel alike share the factor between two events, so there are
+ * moments for each kind, integral x^m / factor dt. Nothing else changes: the bound of a job's end uses the
+ * least factor. */
 #include "queueing/fluid.h"
 
 #include <assert.h>
@@ -36,6 +41,7 @@ struct live { /* a running job */
 	double speed, lean; /* 1 / S(centre), and the part of S(centre) that grows with P */
 	double least; /* S at the least P that the band and the job's own processes allow */
 	double cpus;
+	size_t feels;
 };
 
 struct bound {
@@ -50,10 +56,18 @@ struct imminent {
 
 struct step { /* between two events */
 	double until_s, processes;
+	double slow; /* of the kind that is watched */
+};
+
+struct feel { /* what jobs that feel alike have in common */
+	double disturbed; /* the sum of slow x processes */
+	double slow, least; /* the factor on their times now, and the least there can be */
+	double moment[TERMS];
 };
 
 struct fluid_workspace {
 	size_t max_jobs;
+	struct feel feel[1 + FLUID_MAX_KINDS]; /* the first one: no kind */
 	struct live *live;
 	struct bound *heap;
 	struct imminent *front;
@@ -80,7 +94,8 @@ struct play {
 	double widest; /* cpus of a queued job, at most the slots */
 	double processes, lo, hi, centre;
 	bool crowded; /* P > cores: the other side of the kink */
-	double moment[TERMS];
+	struct feel *feel;
+	size_t n_feel, watched;
 };
 
 /* Unlike fmin() and fmax() no calls; nothing here is NaN. */
@@ -219,12 +234,33 @@ static void live_bend(const struct fluid_machine *m, bool crowded, const struct 
 		l->fixed += isinf(m->cores) ? j->cpu_share : cpu * m->cores;
 }
 
+/* What the neighbours of this moment are to each kind. */
+static void set_slow(struct play *p)
+{
+	const struct fluid_kinds *k = p->scene->kinds;
+	double part = k ? 1.0 / greater(k->room, p->processes) : 0.0;
+
+	for (size_t i = 1; i < p->n_feel; i++)
+		p->feel[i].slow = 1.0 + p->feel[i].disturbed * part;
+}
+
+static void disturb(struct play *p, const struct fluid_job *j, double sign)
+{
+	const double *slow;
+
+	if (p->n_feel == 1 || !j->kind)
+		return;
+	slow = p->scene->kinds->slow[j->kind - 1];
+	for (size_t i = 1; i < p->n_feel; i++)
+		p->feel[i].disturbed += sign * slow[i - 1] * j->cpus;
+}
+
 /* Fits a job to the band. */
 static void live_place(const struct play *p, struct live *l)
 {
 	l->speed = 1.0 / (l->fixed + l->slope * p->centre);
 	l->lean = l->slope * p->centre * l->speed;
-	l->least = l->fixed + l->slope * greater(p->lo, l->cpus);
+	l->least = (l->fixed + l->slope * greater(p->lo, l->cpus)) * p->feel[l->feels].least;
 }
 
 /* Chooses the band for the present P. P can only rise while a job waits, and then no further than the slots;
@@ -245,17 +281,18 @@ static void band_choose(struct play *p)
 	else
 		p->hi = lesser(p->hi, cores);
 	p->centre = 0.5 * (p->lo + p->hi);
-	for (int m = 0; m < TERMS; m++)
-		p->moment[m] = 0.0;
+	for (size_t i = 0; i < p->n_feel; i++)
+		memset(p->feel[i].moment, 0, sizeof p->feel[i].moment);
 }
 
 /* Leaves the band: the work of every job is settled and seen from the new one. */
 static void band_change(struct play *p)
 {
 	bool was_crowded = p->crowded;
-	double moment[TERMS];
+	double moment[1 + FLUID_MAX_KINDS][TERMS];
 
-	memcpy(moment, p->moment, sizeof moment);
+	for (size_t i = 0; i < p->n_feel; i++)
+		memcpy(moment[i], p->feel[i].moment, sizeof moment[i]);
 	band_choose(p);
 	for (size_t i = 0; i < p->n_front; i++)
 		p->heap[p->n_heap++] = (struct bound){ .job = p->front[i].job };
@@ -263,7 +300,7 @@ static void band_change(struct play *p)
 	for (size_t i = 0; i < p->n_heap; i++) {
 		struct live *l = &p->live[p->heap[i].job];
 
-		l->work_s = left_s(moment, l);
+		l->work_s = left_s(moment[l->feels], l);
 		if (p->crowded != was_crowded)
 			live_bend(&p->scene->machine, p->crowded, job_at(p, p->heap[i].job), l);
 		live_place(p, l);
@@ -279,9 +316,11 @@ static struct bound live_enter(struct play *p, size_t i)
 	struct live *l = &p->live[i];
 
 	l->cpus = j->cpus;
+	l->feels = j->feels < p->n_feel ? j->feels : 0;
 	live_bend(&p->scene->machine, p->crowded, j, l);
 	live_place(p, l);
-	l->work_s = j->work_s + done_s(p->moment, l); /* as if it had been there since the band began */
+	l->work_s = j->work_s +
+		    done_s(p->feel[l->feels].moment, l); /* as if it had been there since the band began */
 	p->out[i].start_s = p->now_s;
 	return (struct bound){ .bound_s = p->now_s + j->work_s * l->least, .job = (uint32_t)i };
 }
@@ -291,11 +330,11 @@ static struct bound live_enter(struct play *p, size_t i)
 static struct imminent look(const struct play *p, uint32_t job)
 {
 	const struct live *l = &p->live[job];
-	double left = left_s(p->moment, l);
+	double left = left_s(p->feel[l->feels].moment, l);
 
 	return (struct imminent){
 		.bound_s = p->now_s + left * l->least,
-		.end_s = p->now_s + left * (l->fixed + l->slope * p->processes),
+		.end_s = p->now_s + left * (l->fixed + l->slope * p->processes) * p->feel[l->feels].slow,
 		.job = job,
 	};
 }
@@ -336,11 +375,21 @@ static void advance(struct play *p, double to_s)
 {
 	double x = (p->processes - p->centre) / p->centre, term = to_s - p->now_s;
 
+	double power[TERMS];
+
 	for (int m = 0; m < TERMS; m++) {
-		p->moment[m] += term;
+		p->feel[0].moment[m] += term;
+		power[m] = term;
 		term *= x;
 	}
-	p->step[p->n_steps++] = (struct step){ .until_s = to_s, .processes = p->processes };
+	for (size_t i = 1; i < p->n_feel; i++) {
+		double speed = 1.0 / p->feel[i].slow;
+
+		for (int m = 0; m < TERMS; m++)
+			p->feel[i].moment[m] += speed * power[m];
+	}
+	p->step[p->n_steps++] =
+		(struct step){ .until_s = to_s, .processes = p->processes, .slow = p->feel[p->watched].slow };
 	p->now_s = to_s;
 }
 
@@ -355,6 +404,7 @@ static void hold(struct play *p, const struct fluid_job *j)
 
 	p->held += j->cpus;
 	p->held_devices += j->devices;
+	disturb(p, j, 1.0);
 	if (g) {
 		g->held += j->cpus;
 		g->held_devices += j->devices;
@@ -367,6 +417,7 @@ static void let_go(struct play *p, const struct fluid_job *j)
 
 	p->held -= j->cpus;
 	p->held_devices -= j->devices;
+	disturb(p, j, -1.0);
 	if (g) {
 		g->held -= j->cpus;
 		g->held_devices -= j->devices;
@@ -460,9 +511,24 @@ static void leave_open(struct play *p)
 	}
 }
 
+static void set_kinds(struct play *p)
+{
+	const struct fluid_kinds *k = p->scene->kinds;
+
+	p->n_feel = 1 + (k ? k->n : 0);
+	p->watched = p->scene->watched < p->n_feel ? p->scene->watched : 0;
+	for (size_t i = 0; i < p->n_feel; i++) {
+		p->feel[i].disturbed = 0.0;
+		p->feel[i].slow = 1.0;
+		p->feel[i].least = i ? 1.0 + k->least[i - 1] : 1.0;
+	}
+}
+
 static void run(struct play *p)
 {
 	size_t first = p->next;
+
+	set_kinds(p);
 
 	for (size_t i = 0; i < p->n_jobs; i++) {
 		p->out[i] = (struct fluid_times){ .end_s = i < first ? NOT_ENDED : NOT_STARTED };
@@ -476,6 +542,7 @@ static void run(struct play *p)
 		hold(p, job_at(p, i));
 	start_those_that_fit(p);
 	p->processes = (double)p->held + p->scene->other_load;
+	set_slow(p);
 	band_choose(p);
 	for (size_t i = 0; i < first; i++)
 		p->heap[p->n_heap++] = live_enter(p, i);
@@ -488,6 +555,7 @@ static void run(struct play *p)
 		end_those_due(p);
 		start_those_that_fit(p);
 		p->processes = (double)p->held + p->scene->other_load;
+		set_slow(p);
 		if (!(p->processes >= p->lo && p->processes <= p->hi))
 			band_change(p);
 		for (size_t i = 0; i < p->n_begun; i++)
@@ -498,6 +566,21 @@ static void run(struct play *p)
 }
 
 /* ---- what is asked ---- */
+
+static int check_kinds(const struct fluid_kinds *k, struct err *err)
+{
+	if (!k)
+		return 0;
+	if (k->n > FLUID_MAX_KINDS || !(k->room > 0.0))
+		return err_fail(err, ERR_ARG,
+				"%zu kinds in a machine of %g: need at most %d, and more than 0", k->n,
+				k->room, FLUID_MAX_KINDS);
+	for (size_t i = 0; i < k->n; i++)
+		if (!(k->least[i] > -1.0 && k->most[i] >= k->least[i] && isfinite(k->most[i])))
+			return err_fail(err, ERR_ARG, "kind %zu is slowed by %g to %g: need more than -1", i,
+					k->least[i], k->most[i]);
+	return 0;
+}
 
 static int check_machine(const struct fluid_machine *m, struct err *err)
 {
@@ -527,6 +610,9 @@ static int check_job(const struct fluid_scene *s, const char *which, size_t i, s
 			"%s job %zu spends %g of its time on cpus and %g at the disk: need both >= 0 and "
 			"at most 1 together",
 			which, i, j->cpu_share, j->disk_share);
+	if (s->kinds && (j->kind > s->kinds->n || j->feels > s->kinds->n))
+		return err_fail(err, ERR_ARG, "%s job %zu is of kind %u and feels as kind %u: there are %zu",
+				which, i, j->kind, j->feels, s->kinds->n);
 	if (j->after > at || j->group > s->n_groups)
 		return err_fail(err, ERR_ARG,
 				"%s job %zu waits for job %u and is in group %u: there are %zu before it, "
@@ -542,6 +628,8 @@ int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidat
 	struct play p;
 	int status = check_machine(&scene->machine, err);
 
+	if (!status)
+		status = check_kinds(scene->kinds, err);
 	if (status)
 		return status;
 	if (!(scene->other_load >= 0.0 && scene->other_load <= FLUID_MAX_OTHER_LOAD))
@@ -569,6 +657,7 @@ int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidat
 		.front = w->front,
 		.begun = w->begun,
 		.step = w->step,
+		.feel = w->feel,
 		.next = scene->n_running,
 		.n_jobs = scene->n_running + scene->n_queued + extra,
 		.out = out,
@@ -589,7 +678,7 @@ bool fluid_instead(const struct fluid_workspace *w, const struct fluid_machine *
 	for (size_t i = 0; i < w->n_steps && from_s <= to_s; i++) {
 		const struct step *step = &w->step[i];
 		const struct live *l = &side[step->processes > machine->cores];
-		double stretch = l->fixed + l->slope * step->processes;
+		double stretch = (l->fixed + l->slope * step->processes) * step->slow;
 
 		if (step->until_s <= from_s)
 			continue;

@@ -2,19 +2,25 @@
  * machine until the last one ends. The scheduler calls it once without and once with a candidate; the
  * difference is what the candidate does to promises already made.
  *
- * A job's work is measured in the seconds it would take alone. Among P processes it takes, per second
- * of work,
+ * A job's work is measured in the seconds it would take alone. Among P processes it takes, per second of
+ * work,
  *
  *     S(P) = rest + cpu_share * max(cores, P) / max(cores, p) + disk_share * (C + P) / (C + p)
  *
- * seconds, with p its own processes and rest = 1 - cpu_share - disk_share: processor sharing on the
- * cores (Kleinrock, Queueing Systems II, 1976, chapter 4), in which a job never gets more than its own
- * processes, and the disk's stretch 1 + P/C of the calibrated model, both relative to being alone, so
- * that S(p) = 1. Queued jobs start in their order, as soon as the first of them finds enough slots free; one
+ * seconds, with p its own processes and rest = 1 - cpu_share - disk_share: processor sharing on the cores
+ * (Kleinrock, Queueing Systems II, 1976, chapter 4), in which a job never gets more than its own
+ * processes, and the disk's stretch 1 + P/C of the calibrated model, both relative to being alone, so that
+ * S(p) = 1. Where neighbours disturb by kind (struct fluid_kinds), this is multiplied by
+ *
+ *     1 + sum over kinds g of slow(g, k) * p_g / max(room, P)
+ *
+ * for a job that feels as kind k does: p_g of the processes are of kind g, so that each kind counts by the
+ * part of the machine that it holds. A kind does not disturb itself: copies of one job are what S
+ * describes. Queued jobs start in their order, as soon as the first of them finds enough slots free; one
  * that waits for the end of another, or for the quota of its group, keeps all behind it waiting, so that
  * times depend continuously on the works. One that finds its slots and waits for devices alone keeps only
- * those waiting that want devices, too: the others do not compete for what it lacks. fluid.c says how this is
- * done in O(n log n). */
+ * those waiting that want devices, too: the others do not compete for what it lacks. fluid.c says how this
+ * is done in O(n log n). */
 #ifndef QUEUEING_FLUID_H
 #define QUEUEING_FLUID_H
 
@@ -27,6 +33,8 @@
 #define FLUID_MAX_WORK_S 1e15 /* thirty million years; sums and stretches of it stay far from infinity */
 #define FLUID_MAX_JOBS (1u << 24)
 #define FLUID_MAX_OTHER_LOAD 1e6
+#define FLUID_MAX_KINDS 16
+#define FLUID_SLOW_UNIT 0x1p-20 /* slow() is a multiple of this: sums over processes are exact in any order */
 
 struct fluid_machine {
 	double cores;           /* processes beyond them share; INFINITY: never too few */
@@ -45,6 +53,16 @@ struct fluid_job {
 	uint32_t after;    /* queued: starts only when the job with index after - 1 (running ones count first,
 	                    * then queued ones; one before it) has ended; 0: does not wait for one */
 	uint32_t group;    /* 1 + index of the group that it counts for; 0: none */
+	uint16_t kind;     /* as a neighbour: 1 + its kind; 0: none, it disturbs no job beyond S */
+	uint16_t feels;    /* disturbed as this kind is, 1 + kind; 0: by S alone */
+};
+
+struct fluid_kinds {       /* how kinds of jobs disturb each other */
+	size_t n;
+	double room;       /* processes that fill the machine, above 0 */
+	double slow[FLUID_MAX_KINDS][FLUID_MAX_KINDS]; /* [g][k]: above -1; of a kind to itself 0 */
+	/* of the sum above, for a job that feels as k */
+	double least[FLUID_MAX_KINDS], most[FLUID_MAX_KINDS];
 };
 
 struct fluid_group {       /* jobs that together may hold only so many slots and devices */
@@ -63,6 +81,8 @@ struct fluid_scene { /* borrowed for the length of a call */
 	size_t n_groups;
 	double other_load; /* processes of others, which come and go unseen: they count in P all the time,
 	                    * and take no slots */
+	const struct fluid_kinds *kinds; /* NULL: `kind` and `feels` of the jobs do not count */
+	uint16_t watched;   /* what the jobs feel that fluid_instead() will be asked about */
 	const bool *wanted; /* by job: the play is over when these have ended, and what has not happened by
 	                     * then is at INFINITY; NULL: all are */
 };
@@ -89,7 +109,7 @@ int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidat
 /* After a play: when another job would have ended that had taken the place of a played one, with as many
  * cpus, from start_s on. Other jobs see only its cpus, so their times do not change while it runs; the answer
  * is exact (to about 1e-11) as long as the place lasts, until to_s. Returns false if it has work left then.
- * `machine` is that of the play. */
+ * `machine` is that of the play, and the job feels what was watched in it. */
 bool fluid_instead(const struct fluid_workspace *w, const struct fluid_machine *machine,
                    const struct fluid_job *job, double start_s, double to_s, double *out_end_s);
 

@@ -332,6 +332,20 @@ uint64_t spread_family(const struct spread *s, const double *x)
 	return k.whole ? k.family : 0;
 }
 
+uint64_t spread_kind(const struct spread *s, const double *x)
+{
+	uint64_t kind = 4;
+
+	for (size_t f = 0; s && f < s->n_features; f++) {
+		if (s->part[f] != PART_CATEGORY)
+			continue;
+		if (isnan(x[f]))
+			return 0;
+		kind = mixed(kind, x[f]);
+	}
+	return kind | 1;
+}
+
 uint64_t spread_new_family(const struct spread *s, const double *x)
 {
 	uint64_t family = spread_family(s, x);

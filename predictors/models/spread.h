@@ -56,7 +56,9 @@ void spread_set_shared(struct spread *s, double shared);
 double spread_shared(const struct spread *s); /* 0 without a spread (NULL) */
 /* The family of x; 0: x leaves open which one it is. */
 uint64_t spread_family(const struct spread *s, const double *x);
-/* The same if the table has none of it; 0: it has, or it is open. */
+/* Its categories alone, whatever its cpus; 0: x leaves them open. */
+uint64_t spread_kind(const struct spread *s, const double *x);
+/* The family if the table has none of it; 0: it has, or it is open. */
 uint64_t spread_new_family(const struct spread *s, const double *x);
 /* What n runs of a new family, off by `mean` in log time, say of its next one (a random effect of variance
  * `shared`, the rest of each run on its own): how far off that will be, and how much narrower its errors are

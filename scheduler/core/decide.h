@@ -145,6 +145,8 @@ struct decide_scene {
 	const struct policy_choice *policy;
 	struct fluid_machine machine;
 	double other_load;            /* processes that are not ours */
+	const struct fluid_kinds *kinds; /* how kinds of jobs disturb each other; NULL: nothing is known */
+	uint16_t own_kind, own_feels; /* of the job, as in a struct fluid_job */
 	struct fluid_group *group; size_t n_groups;
 	struct fluid_job *running; size_t n_running; /* without the seat; the array has room for it */
 	struct fluid_job *queued; size_t n_queued; /* without the seat; the array has room for it */

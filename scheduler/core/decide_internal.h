@@ -10,6 +10,7 @@
 
 struct decide_load {                  /* what a candidate is predicted to meet, itself included */
 	double njobs, processes;
+	double slow;                  /* factor on its time by who its neighbours are; 1: as its own kind */
 };
 
 /* From a candidate and a load to the features of the model: the job's values with some of them replaced. */

@@ -115,14 +115,23 @@ static double find_wait_s(struct look *l)
 /* The candidate and the processes that are not ours. */
 static struct decide_load load_alone(const struct decide_scene *s)
 {
-	return (struct decide_load){ .njobs = 1.0 + s->other_load, .processes = s->cpus + s->other_load };
+	return (struct decide_load){ .njobs = 1.0 + s->other_load,
+				     .processes = s->cpus + s->other_load,
+				     .slow = 1.0 };
 }
 
-/* Adds what these jobs put between two moments, as means over that time. */
-static void meet(const struct fluid_job *job, const struct fluid_times *t, size_t n, double from_s,
-		 double to_s, struct decide_load *load)
+/* What a process of this job does to the candidate, beyond what one of its own kind does. */
+static double disturbs(const struct decide_scene *s, const struct fluid_job *j)
 {
-	double jobs_s = 0.0, processes_s = 0.0;
+	return s->own_feels && j->kind ? s->kinds->slow[j->kind - 1][s->own_feels - 1] : 0.0;
+}
+
+/* Adds what these jobs put between two moments, as means over that time; to `slow` that of their
+ * processes. */
+static void meet(const struct decide_scene *s, const struct fluid_job *job, const struct fluid_times *t,
+		 size_t n, double from_s, double to_s, struct decide_load *load)
+{
+	double jobs_s = 0.0, processes_s = 0.0, slow_s = 0.0;
 
 	for (size_t i = 0; i < n; i++) { /* one that never starts has both times 0 */
 		double from = t[i].start_s > from_s ? t[i].start_s : from_s;
@@ -131,9 +140,19 @@ static void meet(const struct fluid_job *job, const struct fluid_times *t, size_
 
 		jobs_s += both_s;
 		processes_s += both_s * job[i].cpus;
+		if (s->kinds)
+			slow_s += both_s * job[i].cpus * disturbs(s, &job[i]);
 	}
+	load->slow += slow_s / (to_s - from_s);
 	load->njobs += jobs_s / (to_s - from_s);
 	load->processes += processes_s / (to_s - from_s);
+}
+
+/* From the sum over processes to the factor: they count by the part of the machine that they hold. */
+static void settle_slow(const struct decide_scene *s, struct decide_load *load)
+{
+	if (s->kinds)
+		load->slow = 1.0 + (load->slow - 1.0) / fmax(s->kinds->room, load->processes);
 }
 
 /* What the candidate meets between two moments, itself and the processes of others included; its own seat in
@@ -146,8 +165,9 @@ static struct decide_load load_between(const struct look *l, const struct fluid_
 	struct decide_load load = load_alone(s);
 
 	if (to_s > from_s && !isinf(to_s)) {
-		meet(s->running, t, running, from_s, to_s, &load);
-		meet(s->queued, t + running, l->n - running, from_s, to_s, &load);
+		meet(s, s->running, t, running, from_s, to_s, &load);
+		meet(s, s->queued, t + running, l->n - running, from_s, to_s, &load);
+		settle_slow(s, &load);
 	}
 	return load;
 }
@@ -164,7 +184,7 @@ static struct decide_load load_without(const struct look *l, const struct candid
 		load = load_between(l, l->before, l->wait_s, l->wait_s + for_s);
 		load.processes =
 			fmin(load.processes, l->most); /* it holds slots that others had without it */
-		for_s = alone_s * decide_stretch(&s->machine, &job, load.processes);
+		for_s = alone_s * decide_stretch(&s->machine, &job, load.processes) * load.slow;
 	}
 	return load;
 }
@@ -176,8 +196,12 @@ static struct decide_load load_now(const struct look *l)
 	struct decide_load load = load_alone(s);
 
 	load.njobs += (double)s->n_running;
-	for (size_t i = 0; i < s->n_running; i++)
+	for (size_t i = 0; i < s->n_running; i++) {
 		load.processes += s->running[i].cpus;
+		if (s->kinds)
+			load.slow += s->running[i].cpus * disturbs(s, &s->running[i]);
+	}
+	settle_slow(s, &load);
 	load.processes = fmin(load.processes, l->most);
 	return load;
 }
@@ -217,6 +241,11 @@ static void approximate(struct look *l)
 		double processes = others || l->before ? load[i].processes : load_now(l).processes;
 
 		c->work_s = decide_work_s(s, c, c->time_s, processes);
+		if (load[i].slow != 1.0) {
+			c->time_s *= load[i].slow;
+			c->model_s *= load[i].slow;
+			c->guard_s *= load[i].slow;
+		}
 		c->wait_upper_s = l->wait_s > 0.0 ? l->wait_s * ratio_of(c) : 0.0;
 		c->delays_s = NAN;
 		c->behind = s->after ? s->neighbour[s->after - 1].id : 0;
@@ -237,6 +266,8 @@ static int play(const struct decide_scene *s, const struct fluid_job *job, const
 				 .group = s->group,
 				 .n_groups = s->n_groups,
 				 .other_load = s->other_load,
+				 .kinds = s->kinds,
+				 .watched = s->own_feels,
 				 .wanted = wanted };
 	struct fluid_job *seat = s->starting ? &s->running[s->n_running] : &s->queued[s->position];
 
@@ -244,6 +275,8 @@ static int play(const struct decide_scene *s, const struct fluid_job *job, const
 		*seat = *job;
 		seat->after = s->after;
 		seat->group = s->own_group;
+		seat->kind = s->own_kind;
+		seat->feels = s->own_feels;
 	} else { /* one that is over at once, or passed over */
 		*seat = (struct fluid_job){ .cpus = s->starting ? 1 : UINT32_MAX };
 	}
@@ -292,6 +325,11 @@ static bool breaks(const struct decide_neighbour *n, const struct fluid_times *b
 	       (before->end_s <= deadline_s(n) && after->end_s > deadline_s(n));
 }
 
+static double most_slow(const struct decide_scene *s, uint16_t feels)
+{
+	return feels ? s->kinds->most[feels - 1] : 0.0;
+}
+
 /* No play with the candidate lasts longer. One after another they would end by the sum of their times among
  * the most processes there can be. Without quotas, while a job waits for slots, fewer are free than the
  * widest job wants, and the same goes for devices; a job that waits for an end waits while that other job
@@ -310,6 +348,8 @@ static double bound_on_ends(const struct look *l, const struct fluid_job *candid
 		    i >= s->n_running + s->starting)
 			continue;
 		time_s = j->work_s * decide_stretch(&s->machine, j, l->most);
+		if (s->kinds)
+			time_s *= 1.0 + most_slow(s, i == l->seat ? s->own_feels : j->feels);
 		sum_s += time_s;
 		slot_s += time_s * j->cpus;
 		device_s += time_s * j->devices;
@@ -388,7 +428,7 @@ static void predict_under(const struct look *l, const struct decide_load *load, 
 	size_t i = (size_t)(c - l->d->candidate);
 	struct decide_load *have = &l->w->load[i];
 
-	if (have->njobs == load->njobs && have->processes == load->processes)
+	if (have->njobs == load->njobs && have->processes == load->processes && have->slow == 1.0)
 		return;
 	decide_predict_one(l->rows, load, c, x);
 	*have = *load;
@@ -646,6 +686,9 @@ int decide_look_ahead(struct decide_rows *rows, struct decision *d, struct err *
 	}
 	if (status)
 		return status;
+	/* Where no play was made its seat is not written yet, and the means over all seats read it. */
+	*(s->starting ? &s->running[s->n_running] : &s->queued[s->position]) =
+		(struct fluid_job){ .cpus = 1 };
 	l.wait_s = l.before ? find_wait_s(&l) : 0.0;
 	approximate(&l);
 	status = l.whole ? play_all(&l, err) : play_sparingly(&l, err);

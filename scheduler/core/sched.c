@@ -71,6 +71,8 @@ void sched_set(struct sched *s, const struct sched_params *p)
 	s->window_s = p->window_s > 0.0 ? p->window_s : SCHED_DEFAULT_WINDOW_S;
 	s->looks_ahead = s->rule.looks_ahead && first;
 	s->adapts = p->adapt && first && s->rule.bounds;
+	s->kinds = s->looks_ahead && s->adapts && !(p->policy.without & LAYER_KINDS);
+	pairs_set_room(s->pairs, fmin(s->fluid.cores, s->most_slots));
 	if (p->policy.without & LAYER_OTHER_WORK)
 		s->other_load = 0.0;
 	if (p->policy.without & LAYER_START_LAG)
@@ -87,7 +89,8 @@ static int make_own(struct sched *s, size_t n, struct err *err)
 	s->plan = s->running = empty;
 	s->live = mem_calloc(n, sizeof *s->live);
 	s->spare = mem_array(n, sizeof *s->spare);
-	if (!s->live || !s->spare || job_order_init(&s->queues, n) || tenants_init(s) ||
+	s->met_from = mem_array(n, sizeof *s->met_from);
+	if (!s->live || !s->spare || !s->met_from || job_order_init(&s->queues, n) || tenants_init(s) ||
 	    job_index_init(&s->index, n))
 		return err_nomem(err, "a scheduler of %zu jobs", n);
 	for (size_t i = n; i-- > 0;)
@@ -112,6 +115,8 @@ static int make_shared(struct sched *s, const struct sched_params *p, struct err
 	    !s->trial || !s->price)
 		return err_nomem(err, "a scheduler of %zu jobs", n);
 	rc = decide_scratch_new(scene, &s->scratch, err);
+	if (!rc)
+		rc = pairs_new(&s->pairs, err);
 	return rc ? rc : learn_use(s, p, err);
 }
 
@@ -170,6 +175,7 @@ int sched_new_beside(struct sched *first, const struct sched_params *p, struct s
 	s->trial = first->trial;
 	s->scratch = first->scratch;
 	s->price = first->price;
+	s->pairs = first->pairs;
 	s->learnt = first->learnt;
 	s->n_learnt = first->n_learnt;
 	sched_set(s, p);
@@ -181,6 +187,7 @@ static void free_shared(struct sched *s)
 {
 	decide_scratch_free(s->scratch);
 	learn_release(s);
+	pairs_free(s->pairs);
 	free(s->order.place);
 	free(s->before);
 	free(s->trial);
@@ -203,6 +210,7 @@ void sched_free(struct sched *s)
 	job_order_release(&s->queues);
 	free(s->live);
 	free(s->spare);
+	free(s->met_from);
 	free(s);
 }
 

@@ -67,6 +67,7 @@
 
 #include "common/err.h"
 #include "scheduler/core/decide.h"
+#include "scheduler/core/learn/pairs.h"
 #include "scheduler/core/policy/policy.h"
 
 #define SCHED_NEVER INT64_MAX
@@ -266,6 +267,8 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
 double sched_foreseen_s(struct sched *s, int64_t now_ns, uint64_t id, double actual_s);
 /* A job has ended by itself. Ignored unless adapt is on, or if it cannot have taken such a time
  * (sched_plausible()). The same calls in the same order restore what was learnt. */
+/* What a running job has met of other kinds up to now, for its observation (pairs.h); kind 0: not known. */
+void sched_met(struct sched *s, int64_t now_ns, uint64_t id, struct pairs_met *out);
 struct sched_observation {
 	uint32_t model;             /* as in the request */
 	int type;
@@ -276,6 +279,7 @@ struct sched_observation {
 	uint64_t family, kin;       /* sched_family() and sched_kin() of it */
 	double foreseen_s;          /* sched_foreseen_s() at its end; NaN: not known, and actual_s is used */
 	double actual_s;            /* how long it ran */
+	const struct pairs_met *met; /* sched_met() at its end; NULL: not known */
 };
 void sched_observe(struct sched *s, const struct sched_observation *o);
 /* False: a time so far from what the model says that it is not to be learnt from. Without a model: any time

@@ -35,7 +35,7 @@ double live_chance(const struct sched *s, const struct live *j, double end_s, do
 
 		spread *= fmax(then_s / live_left_s(s, j, now_ns), 1.0);
 		end_s *= decide_stretch(&s->fluid, &f, (double)(s->slots_used + s->guest_cpus) + load) *
-			 j->speed;
+			 j->speed * j->slowed;
 	}
 	return belief_chance((struct belief){ end_s, spread }, left_s);
 }

@@ -129,6 +129,8 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p, sch
 
 		j->r.model = j->next_model; /* asked for once: to find a job is what takes long here */
 		j->r.values = j->next_values;
+		if (!j->running)
+			j->kind = s->kinds ? learn_kind(s, &j->r) : 0;
 		unknown = isnan(j->total_s);
 		devices = j->taken.devices;
 		complete(s, j, j->running);

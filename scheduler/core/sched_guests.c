@@ -129,6 +129,8 @@ int sched_set_idle(struct sched *s, int64_t now_ns, uint64_t id, bool idle, stru
 	j->idle = idle;
 	if (!idle)
 		live_begun(j);
+	j->plain_s = 0.0;
+	s->met_from[j - s->live] = pairs_start(s->pairs, &s->met);
 	j->done_s = 0.0; /* what was counted until somebody said that it waits was not done */
 	live_changed(s);
 	return 0;

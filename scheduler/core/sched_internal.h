@@ -53,6 +53,11 @@ struct live {                         /* a job that waits or runs */
 	struct later_effect later;    /* what arrivals to come do to it */
 	/* Work, in seconds alone. Done is exact at sched.since_ns; speed is that since then. */
 	double prior_s, total_s, done_s, speed;
+	uint64_t kind;                /* what it is to its neighbours (pairs.h); 0: not known */
+	uint16_t kind_number;         /* of a running one; 0: none */
+	bool kind_watched;            /* what it meets is known from its start on */
+	double slowed;                /* of `speed`: the factor by the kinds of its neighbours */
+	double plain_s;               /* work done as the common law has it, without that factor */
 	struct progress progress;     /* what its own reports say; begins when it starts */
 	bool said_late;               /* the last of them said that it will miss its objective */
 	/* Waiting: what it will take of a full machine, slots x time; 0 if it never starts. Whole
@@ -123,6 +128,10 @@ struct sched {
 	bool adapts;                  /* the policy has bounds, and there is a model */
 	uint32_t max_unstarted_cpus;
 	uint64_t arrived_id;          /* the last job that the price has seen */
+	struct pairs *pairs;          /* what kinds of jobs do to each other */
+	bool kinds;                   /* that counts: the policy looks ahead and adapts */
+	struct pairs_clock met;       /* what running jobs meet, exact at since_ns */
+	struct pairs_start *met_from; /* by place: the same when the job started */
 	struct price *price;          /* of capacity, as the last arrivals tell it */
 	struct sched *beside;         /* whose learning, price and scratch these are; NULL: its own */
 	size_t n_beside;              /* schedulers that use ours */
@@ -265,6 +274,8 @@ static inline const struct model *model_of(const struct sched *s, const struct s
 {
 	return s->learnt[r->model].model;
 }
+/* What a job is to its neighbours: its type and categories. Never 0. */
+uint64_t learn_kind(const struct sched *s, const struct sched_request *r);
 /* What arrivals to come do to the time of such a job. */
 struct later_effect learn_later(const struct sched *s, const struct sched_request *r);
 /* What was learnt, as the scene of a job sees it. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/rng.h"
 #include "scheduler/core/decide_internal.h"
 #include "scheduler/core/sched_internal.h"
 
@@ -64,6 +65,7 @@ int learn_use(struct sched *s, const struct sched_params *p, struct err *err)
 	size_t n = 1 + p->n_own_models;
 	struct learnt *fresh = mem_calloc(n, sizeof *fresh);
 	int rc = fresh ? 0 : err_nomem(err, "%zu models", n);
+	bool all_stay = n == s->n_learnt;
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		fresh[i].model = i ? p->own_model[i - 1] : p->model;
@@ -78,11 +80,14 @@ int learn_use(struct sched *s, const struct sched_params *p, struct err *err)
 	for (size_t i = 0; i < n; i++) {
 		struct learnt *same = fresh[i].adapt ? NULL : learnt_of(s, &fresh[i]);
 
+		all_stay = all_stay && same == &s->learnt[i];
 		if (same) {
 			fresh[i] = *same;
 			*same = (struct learnt){ 0 };
 		}
 	}
+	if (!all_stay) /* what jobs do to each other is told by the errors of the models */
+		pairs_reset(s->pairs, spread_of_model(p->model));
 	learnt_free(s->learnt, s->n_learnt);
 	s->learnt = fresh;
 	s->n_learnt = n;
@@ -106,6 +111,21 @@ double sched_foreseen_s(struct sched *s, int64_t now_ns, uint64_t id, double act
 	return j->taken.time_s * (done_s / elapsed_s) * actual_s / j->prior_s;
 }
 
+void sched_met(struct sched *s, int64_t now_ns, uint64_t id, struct pairs_met *out)
+{
+	uint32_t place;
+	const struct live *j = live_find(s, id, &place);
+
+	*out = (struct pairs_met){ 0 };
+	if (!s->kinds || !j || !j->running || !j->kind_watched)
+		return;
+	live_settle(s, live_clock(s, now_ns));
+	if (!(j->done_s > 0.0 && j->plain_s > 0.0))
+		return;
+	pairs_meet(s->pairs, &s->met, &s->met_from[place], j->kind_number, out);
+	out->plain = log(j->plain_s / j->done_s);
+}
+
 bool sched_plausible(const struct sched *s, const struct sched_observation *o)
 {
 	double foreseen_s = isnan(o->foreseen_s) ? o->actual_s : o->foreseen_s;
@@ -117,6 +137,14 @@ bool sched_plausible(const struct sched *s, const struct sched_observation *o)
 	       adapt_plausible(s->learnt[o->model].adapt, o->model_s, foreseen_s, !o->stranger);
 }
 
+static void learn_pairs(struct sched *s, const struct sched_observation *o, double bias)
+{
+	if (!s->kinds || !o->met || !o->met->kind || !(o->foreseen_s > 0.0))
+		return;
+	pairs_observe(s->pairs, o->met, o->user, log(o->foreseen_s / o->model_s) + o->met->plain - bias);
+	s->plan_ns = INT64_MIN; /* running jobs may end at other times than was thought */
+}
+
 void sched_observe(struct sched *s, const struct sched_observation *o)
 {
 	double foreseen_s = isnan(o->foreseen_s) ? o->actual_s : o->foreseen_s;
@@ -126,11 +154,13 @@ void sched_observe(struct sched *s, const struct sched_observation *o)
 	if (!sched_adapt(s, o->model) || !sched_plausible(s, o) || !(o->model_s > 0.0 && foreseen_s > 0.0))
 		return;
 	m = &s->learnt[o->model];
-	if (o->family) /* it says nothing of the jobs that the model knows */
+	if (o->family) { /* it says nothing of the jobs that the model knows */
 		ledger_add(ledger_claim(m->families, who, o->family, (struct ledger_entry){ 0 }),
 			   log(foreseen_s / o->model_s) - log(adapt_bias(m->adapt, who)));
-	else
+	} else {
+		learn_pairs(s, o, log(adapt_bias(m->adapt, who)));
 		adapt_observe(m->adapt, who, o->model_s, foreseen_s);
+	}
 	later_observe(m->later, who, o->confidence, foreseen_s, o->upper_s, o->actual_s);
 	s->quiet_ns = INT64_MIN; /* who was held may be free to start */
 }
@@ -173,6 +203,16 @@ uint64_t sched_kin(const struct sched *s, uint32_t model, const struct job_value
 	const struct spread *spread = row_of(s, model, v, cpus, x);
 
 	return spread ? spread_family(spread, x) : 0;
+}
+
+uint64_t learn_kind(const struct sched *s, const struct sched_request *r)
+{
+	double x[DECIDE_MAX_FEATURES];
+	const struct spread *spread = row_of(s, r->model, r->values, r->cpus, x);
+
+	return rng_mix((spread ? spread_kind(spread, x) : 0) ^
+		       rng_mix((uint64_t)r->model << 32 | (uint32_t)r->type)) |
+	       1;
 }
 
 struct later_effect learn_later(const struct sched *s, const struct sched_request *r)

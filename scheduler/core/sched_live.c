@@ -71,6 +71,7 @@ uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submit
 					.prev = NO_JOB,
 					.next = NO_JOB,
 					.after = NO_JOB };
+	s->live[place].kind = s->kinds ? learn_kind(s, r) : 0;
 	job_index_put(&s->index, r->id, place);
 	return place;
 }
@@ -235,6 +236,11 @@ void live_run(struct sched *s, uint32_t place)
 	j->running = true;
 	progress_begin(&j->progress, j->prior_s, j->taken.start_share, j->spread);
 	j->said_late = false;
+	j->slowed = 1.0;
+	j->kind_number = pairs_enter(s->pairs, j->kind);
+	j->kind_watched = j->kind_number && j->started_ns == s->last_ns;
+	s->met.held[j->kind_number] += j->r.cpus;
+	s->met_from[place] = pairs_start(s->pairs, &s->met);
 	s->slots_used += j->r.cpus;
 	t->cpus += j->r.cpus;
 	s->devices_used += j->taken.devices;
@@ -250,6 +256,8 @@ void live_end(struct sched *s, uint32_t place)
 
 	unlink_job(s, &s->running, place);
 	j->running = false;
+	s->met.held[j->kind_number] -= j->r.cpus;
+	pairs_leave(s->pairs, j->kind_number);
 	s->slots_used -= j->r.cpus;
 	t->cpus -= j->r.cpus;
 	s->devices_used -= j->taken.devices;
@@ -346,9 +354,15 @@ static void settle_until(struct sched *s, int64_t now_ns, uint32_t end)
 	double for_s = now_ns > s->since_ns ? 1e-9 * (double)(now_ns - s->since_ns) : 0.0;
 
 	for (uint32_t i = s->running.first; i != end; i = s->live[i].next) {
-		if (!s->live[i].idle)
-			s->live[i].done_s += for_s * s->live[i].speed;
+		struct live *j = &s->live[i];
+
+		if (!j->idle) {
+			j->done_s += for_s * j->speed;
+			j->plain_s += for_s * j->speed * j->slowed;
+		}
 	}
+	if (s->kinds)
+		pairs_pass(s->pairs, &s->met, (double)(s->slots_used + s->guest_cpus) + s->other_load, for_s);
 	s->since_ns = now_ns;
 }
 
@@ -366,11 +380,18 @@ void live_settle(struct sched *s, int64_t now_ns)
 
 static void set_speeds_until(struct sched *s, uint64_t processes, uint32_t end)
 {
+	bool learnt = s->kinds && pairs_learnt(s->pairs);
+	double slow[1 + PAIRS_KINDS];
+
+	if (learnt)
+		pairs_slow(s->pairs, s->met.held, (double)processes + s->other_load, slow);
 	for (uint32_t i = s->running.first; i != end; i = s->live[i].next) {
 		struct live *j = &s->live[i];
 		struct fluid_job f = decide_fluid_job(&j->taken, j->r.cpus);
 
-		j->speed = 1.0 / decide_stretch(&s->fluid, &f, (double)processes + s->other_load);
+		j->slowed = learnt ? slow[pairs_felt(s->pairs, j->kind_number, j->r.user)] : 1.0;
+		j->speed = 1.0 /
+			   (decide_stretch(&s->fluid, &f, (double)processes + s->other_load) * j->slowed);
 	}
 }
 

@@ -70,8 +70,21 @@ static uint32_t group_of(const struct sched *s, const struct sched_request *r)
 	return s->quotas ? (uint32_t)(tenant_of(s, r) - s->tenant) + 1 : 0;
 }
 
+/* What the kinds of running and waiting jobs do to each other; NULL: nothing is known of it. */
+static const struct fluid_kinds *kinds_of(const struct sched *s)
+{
+	return s->kinds ? pairs_learnt(s->pairs) : NULL;
+}
+
+static void set_kind(const struct sched *s, const struct live *j, uint16_t number, struct fluid_job *out)
+{
+	out->kind = number;
+	out->feels = pairs_felt(s->pairs, number, j->r.user);
+}
+
 static void fill_running(struct sched *s, int64_t now_ns, bool promises, int priority)
 {
+	bool learnt = kinds_of(s) != NULL;
 	size_t n = 0;
 
 	s->stamp++;
@@ -81,6 +94,8 @@ static void fill_running(struct sched *s, int64_t now_ns, bool promises, int pri
 		s->scene_running[n] = decide_fluid_job(&j->taken, j->r.cpus);
 		s->scene_running[n].work_s = fmin(live_left_s(s, j, now_ns), FLUID_MAX_WORK_S);
 		s->scene_running[n].group = group_of(s, &j->r);
+		if (learnt)
+			set_kind(s, j, j->kind_number, &s->scene_running[n]);
 		s->neighbour[n] = neighbour_of(j, now_ns, promises, priority);
 		take_seat(s, j, n);
 	}
@@ -102,6 +117,7 @@ struct queue_view {
 static size_t fill_queued(struct sched *s, int64_t now_ns, const struct queue_view *v, size_t first_seat,
 			  bool promises, int priority)
 {
+	bool learnt = kinds_of(s) != NULL;
 	size_t at = v->n_streams;
 
 	for (size_t k = 0; k <= v->n; k++) {
@@ -114,6 +130,8 @@ static size_t fill_queued(struct sched *s, int64_t now_ns, const struct queue_vi
 		j = &s->live[s->order.place[k]];
 		s->scene_queued[at] = decide_fluid_job(&j->taken, j->r.cpus);
 		s->scene_queued[at].group = group_of(s, &j->r);
+		if (learnt)
+			set_kind(s, j, pairs_find(s->pairs, j->kind), &s->scene_queued[at]);
 		s->scene_queued[at].after = after_of(s, j, first_seat + at);
 		s->neighbour[first_seat + at] = neighbour_of(j, now_ns, promises, priority);
 		take_seat(s, j, first_seat + at);
@@ -162,7 +180,8 @@ static const struct fluid_times *play(struct sched *s, size_t n_running, size_t 
 				       .n_queued = n_queued,
 				       .group = s->group,
 				       .n_groups = s->n_tenants,
-				       .other_load = s->other_load };
+				       .other_load = s->other_load,
+				       .kinds = kinds_of(s) };
 	const struct fluid_times *t;
 
 	return !s->predicts || decide_play(s->scratch, &f, &t, NULL) ? NULL : t;
@@ -302,6 +321,7 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		.policy = &s->policy,
 		.machine = s->fluid,
 		.other_load = s->other_load,
+		.kinds = kinds_of(s),
 		.group = s->group,
 		.n_groups = s->n_tenants,
 		.running = s->scene_running,
@@ -327,6 +347,10 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		.scratch = s->scratch,
 	};
 	learn_in_scene(s, r, out);
+	if (out->kinds) {
+		out->own_kind = pairs_find(s->pairs, learn_kind(s, r));
+		out->own_feels = pairs_felt(s->pairs, out->own_kind, r->user);
+	}
 	if (s->looks_ahead && at->promises) {
 		if (s->plan.n <= SCENE_WINDOW)
 			known = plan_know(s, now_ns, &shift_s); /* overwrites s->order */

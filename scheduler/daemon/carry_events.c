@@ -260,9 +260,12 @@ void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o
 	double run_s = life_run_s(job, o, e.now_ns);
 
 	e.outcome = o;
-	if (!isnan(run_s))
+	if (!isnan(run_s)) {
 		e.foreseen_s = sched_foreseen_s(d->sched, e.now_ns, job->id, run_s);
+		sched_met(d->sched, e.now_ns, job->id, &d->met);
+	}
 	carry_out(d, &e, NULL);
+	d->met.kind = 0;
 }
 
 double carry_lag_s(const struct daemon *d)

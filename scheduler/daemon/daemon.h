@@ -65,6 +65,7 @@ struct daemon {
 	struct event_base *base;
 	struct setup *setup;            /* configuration, model and what is derived from them; never NULL */
 	struct sched *sched;
+	struct pairs_met met;         /* of the job that is ending: what it ran beside; kind 0: not known */
 	struct store *store;
 	struct server *server;
 	void *executor[DAEMON_MAX_EXECUTORS]; /* as executor_all[] */

@@ -265,6 +265,7 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 	const struct trace_job *j = &b->p->trace->job[job];
 	const struct job_values *values = b->kinds.has_values ? &b->kinds.kind[j->kind].values : NULL;
 	struct sched *s = daemons_sched(b->daemons, b->seat[job]);
+	struct pairs_met met;
 	const struct sched_observation seen = {
 		.type = j->type,
 		.family = sched_family(s, 0, values, b->p->trace->kind[j->kind].cpus),
@@ -274,8 +275,12 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 		.upper_s = b->decided[job].upper_s,
 		.foreseen_s = sched_foreseen_s(s, now_ns, job + 1, run_s),
 		.actual_s = run_s,
+		.met = &met,
 	};
-	int status = leave(b, now_ns, job, err);
+	int status;
+
+	sched_met(s, now_ns, job + 1, &met);
+	status = leave(b, now_ns, job, err);
 
 	if (!status && b->failed.code) {
 		if (err)

@@ -132,6 +132,7 @@ static int read_all(struct fields *f, struct world_file *file)
 	world_levels(f, "batches", &batches, &file->batch);
 	read_costs(f, file);
 	world_factors(f, file);
+	world_pairs(f, file);
 	world_campaign(f, file);
 	read_service(f, file);
 	field_bool(f, "barrier", &file->barrier);
@@ -141,8 +142,8 @@ static int read_all(struct fields *f, struct world_file *file)
 
 int world_file_parse(const char *name, const char *text, size_t len, struct world_file **out, struct err *err)
 {
-	static const char *const known[] = { "cluster", "defaults", "batches", "levels",   "costs",
-					     "factors", "service",  "barrier", "accuracy", NULL };
+	static const char *const known[] = { "cluster", "defaults", "batches", "levels",   "costs", "factors",
+					     "pairs",   "service",  "barrier", "accuracy", NULL };
 	const char *shown = text_tail(name, WORLD_NAME_SHOWN);
 	struct world_file *file;
 	struct json *v = NULL;
@@ -200,6 +201,7 @@ void world_file_free(struct world_file *f)
 	free(f->samples_levels.v);
 	free(f->gpus.v);
 	free(f->measured.v);
+	free(f->log_pair);
 	free(f->name);
 	free(f);
 }

@@ -21,6 +21,7 @@
 #define WORLD_FILE_MAX_EPOCHS 1e6
 #define WORLD_FILE_MAX_BATCH 1e6
 #define WORLD_FILE_MAX_NJOBS 1024
+#define WORLD_FILE_MAX_PAIR 10.0     /* a factor, or a tenth */
 
 struct world_accuracy {           /* best * iterations / (iterations + half_iterations) + noise * normal */
 	double best, half_iterations, noise; /* best NaN: not known */
@@ -56,6 +57,10 @@ struct world_file {
 	struct world_category *category; size_t n_categories;
 	/* where there are no categories; else those of the first category's values count */
 	struct world_accuracy accuracy;
+	/* Neighbours by kind: the logarithms of factors, n_values x n_values of category pair_of; NULL:
+	 * none. */
+	double *log_pair;
+	size_t pair_of;
 	enum world_disk_law disk_law;
 	struct world_list measured; /* service times as they were given, scaled to a mean of 1 */
 	bool barrier;

@@ -120,6 +120,75 @@ static void unknown_value(struct fields *f, const char *key, const struct world_
 		    *hint ? hint : ": factors has none of that name");
 }
 
+/* ---- pairs ---- */
+
+/* "lenet5": {"vgg16": 1.3}: what jobs of vgg16 do to the time of one of lenet5. */
+static void read_pair_row(struct fields *rows, const char *name, struct world_file *file)
+{
+	static const struct text_limits pair = { .min = 1.0 / WORLD_FILE_MAX_PAIR,
+						 .max = WORLD_FILE_MAX_PAIR };
+	const struct world_category *c = &file->category[file->pair_of];
+	const struct world_value *own = value_named(c, name);
+	struct fields row;
+
+	if (!own) {
+		unknown_value(rows, name, c, name);
+		return;
+	}
+	if (!fields_open_value(&row, rows, name, json_get(rows->object, name), NULL))
+		return;
+	for (const struct json *e = json_first(row.object); e && !row.rc; e = json_next(e)) {
+		const struct world_value *beside = value_named(c, json_key(e));
+		double factor_of = 1.0;
+
+		if (!beside)
+			unknown_value(&row, json_key(e), c, json_key(e));
+		else if (beside == own)
+			fields_fail(&row, ERR_FORMAT, json_key(e),
+				    "jobs of one kind slow each other as the costs say: there is no factor");
+		field_within(&row, json_key(e), &pair, &factor_of);
+		if (!row.rc)
+			file->log_pair[(size_t)(own - c->value) * c->n_values + (size_t)(beside - c->value)] =
+				log(factor_of);
+	}
+	fields_close(&row, rows);
+}
+
+void world_pairs(struct fields *f, struct world_file *file)
+{
+	const char *known[WORLD_FILE_MAX_CATEGORIES + 1] = { NULL };
+	struct fields all, rows;
+	const struct json *v;
+	const char *column;
+	size_t n;
+
+	for (size_t k = 0; k < file->n_categories && !f->rc; k++)
+		known[k] = file->category[k].column;
+	if (!fields_open_member(&all, f, "pairs", known))
+		return;
+	if (json_size(all.object) != 1)
+		fields_fail(f, ERR_FORMAT, "pairs", "need an object of one column of factors");
+	fields_close(f, &all);
+	if (all.rc) {
+		fields_close(&all, f);
+		return;
+	}
+	v = json_first(all.object);
+	column = json_key(v);
+	while (strcmp(file->category[file->pair_of].column, column))
+		file->pair_of++;
+	n = file->category[file->pair_of].n_values;
+	file->log_pair = mem_calloc(n * n, sizeof *file->log_pair);
+	if (!file->log_pair)
+		fields_nomem(&all, column);
+	if (fields_open_value(&rows, &all, column, v, NULL)) {
+		for (const struct json *e = json_first(v); e && !rows.rc; e = json_next(e))
+			read_pair_row(&rows, json_key(e), file);
+		fields_close(&rows, &all);
+	}
+	fields_close(&all, f);
+}
+
 static void read_category_levels(struct fields *levels, struct world_category *c)
 {
 	const struct json *v = fields_get(levels, c->column);

@@ -15,6 +15,7 @@ void world_levels(struct fields *f, const char *key, const struct text_limits *w
 /* Parts of the open file (file_categories.c); each accepts an absent part. Factors come first. */
 void world_factors(struct fields *f, struct world_file *file);
 void world_campaign(struct fields *f, struct world_file *file);
+void world_pairs(struct fields *f, struct world_file *file);
 void world_accuracies(struct fields *f, struct world_file *file);
 
 #endif

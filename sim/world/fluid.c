@@ -161,6 +161,11 @@ static void fluid_run_free(void *run)
 	free(r);
 }
 
+static uint32_t kind_of(const struct world_file *f, const struct qkind *k)
+{
+	return f->log_pair ? (uint32_t)(k->value[f->pair_of] - f->category[f->pair_of].value) : 0;
+}
+
 static int fluid_run_new(const void *self, size_t fold, void **out_run, struct err *err)
 {
 	const struct fluid_world *w = self;
@@ -170,6 +175,9 @@ static int fluid_run_new(const void *self, size_t fold, void **out_run, struct e
 		.cores = w->base.cluster.cores,
 		.drift = w->base.disturbances.drift,
 		.drift_at_s = w->base.disturbances.drift_at_s,
+		.log_pair = w->base.file->log_pair,
+		.n_kinds = w->base.file->log_pair ? w->base.file->category[w->base.file->pair_of].n_values
+						  : 0,
 	};
 	struct fluid_run *r = mem_calloc(1, sizeof *r);
 	int rc = r ? sharing_new(&p, &r->sharing, err) : err_nomem(err, "a run");
@@ -215,6 +223,7 @@ static int shared_job(const struct fluid_world *w, double now_s, const struct wo
 		.id = j->id,
 		.cpus = k->cpus,
 		.tag = c->law,
+		.kind = kind_of(w->base.file, k),
 		.slow = j->draws.slow,
 		.until = until,
 		.extra = { [ITERATIONS] = work.iterations,
@@ -241,6 +250,12 @@ static int fluid_law_s(const void *run, const struct world_job *j, double proces
 	struct sharing_job s;
 	int rc = shared_job(r->world, 0.0, j, &s, err);
 
+	if (!rc && r->world->base.file->log_pair)
+		return err_fail(
+			err, ERR_ARG,
+			"%s: with pairs the time of a job depends on the kinds beside it, not on their "
+			"number alone",
+			r->world->base.file->name);
 	if (!rc)
 		*out = fluid_laws_job_s(r->world->laws, &s, processes);
 	return rc;

@@ -54,6 +54,8 @@ static int queueing_open(const struct world_open *o, void **out_self, struct wor
 	struct cost_world *w = mem_calloc(1, sizeof *w);
 	int rc = w ? cost_world_init(w, o, out, err) : err_nomem(err, "a world");
 
+	if (!rc && w->file->log_pair)
+		rc = err_fail(err, ERR_ARG, "%s: pairs: only the world fluid has them", w->file->name);
 	if (!rc && w->trace)
 		rc = check_cycles(w, err);
 	if (rc) {

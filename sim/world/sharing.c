@@ -34,10 +34,12 @@ struct sharing {
 	struct since *since;
 	char *payload; /* n x params.payload_size bytes */
 	uint64_t processes; /* sum of cpus */
+	uint64_t *held; /* the same by kind; params.n_kinds */
 
 	/* jobs whose left_s and whole_s are seconds; of the others left_s is a part of the work */
 	size_t n_rated;
 	uint64_t rated_at; /* the processes they were rated at */
+	bool mixed; /* the kinds that run have changed since */
 	size_t next; /* index of the next to end */
 	bool next_known;
 
@@ -59,6 +61,11 @@ int sharing_new(const struct sharing_params *p, struct sharing **out, struct err
 	if (!s)
 		return err_nomem(err, "the jobs of a machine");
 	s->params = *p;
+	s->held = mem_calloc(p->n_kinds ? p->n_kinds : 1, sizeof *s->held);
+	if (!s->held) {
+		sharing_free(s);
+		return err_nomem(err, "the jobs of a machine");
+	}
 	s->drifted = p->drift == 0.0 || p->drift_at_s <= 0.0;
 	s->stretch = s->drifted ? 1.0 + p->drift : 1.0;
 	*out = s;
@@ -74,6 +81,7 @@ void sharing_free(struct sharing *s)
 	free(s->job);
 	free(s->since);
 	free(s->payload);
+	free(s->held);
 	free(s);
 }
 
@@ -121,6 +129,8 @@ int sharing_copy(struct sharing *to, const struct sharing *from, struct err *err
 	to->job = kept.job;
 	to->since = kept.since;
 	to->payload = kept.payload;
+	to->held = kept.held;
+	memcpy(to->held, from->held, to->params.n_kinds * sizeof *to->held); /* both are of one world */
 	if (from->n) {
 		memcpy(to->left_s, from->left_s, from->n * sizeof *to->left_s);
 		memcpy(to->whole_s, from->whole_s, from->n * sizeof *to->whole_s);
@@ -139,26 +149,39 @@ static void *payload_of(const struct sharing *s, size_t i)
 	return s->params.payload_size ? s->payload + i * s->params.payload_size : NULL;
 }
 
+/* What the kinds beside job i do to its time. */
+static double pair_factor(const struct sharing *s, size_t i)
+{
+	const double *pair = s->params.log_pair + s->job[i].kind * s->params.n_kinds;
+	double sum = 0.0;
+
+	for (size_t g = 0; g < s->params.n_kinds; g++)
+		sum += pair[g] * (double)s->held[g];
+	return exp(sum / fmax(s->params.cores, (double)s->processes));
+}
+
 static double whole_of(const struct sharing *s, size_t i)
 {
 	double t;
 
 	s->job[i].payload = payload_of(s, i);
 	t = s->params.law(s->params.owner, &s->job[i], (double)s->processes) * s->job[i].slow * s->stretch;
-
+	if (s->params.n_kinds)
+		t *= pair_factor(s, i);
 	assert(!isnan(t)); /* laws are ours */
 	return t < LEAST_S ? LEAST_S : t > MOST_S ? MOST_S : t;
 }
 
 static void rate_all(struct sharing *s)
 {
-	for (size_t i = 0; s->processes != s->rated_at && i < s->n_rated; i++) {
+	for (size_t i = 0; (s->processes != s->rated_at || s->mixed) && i < s->n_rated; i++) {
 		double whole = whole_of(s, i);
 
 		s->left_s[i] *= whole / s->whole_s[i];
 		s->whole_s[i] = whole;
 	}
 	s->rated_at = s->processes;
+	s->mixed = false;
 	for (; s->n_rated < s->n; s->n_rated++) {
 		s->whole_s[s->n_rated] = whole_of(s, s->n_rated);
 		s->left_s[s->n_rated] *= s->whole_s[s->n_rated];
@@ -237,6 +260,17 @@ static void pass_until(struct sharing *s, double at_s)
 
 /* ---- starts and ends ---- */
 
+static void count_kind(struct sharing *s, const struct sharing_job *j, bool starts)
+{
+	if (!s->params.n_kinds)
+		return;
+	if (starts)
+		s->held[j->kind] += j->cpus;
+	else
+		s->held[j->kind] -= j->cpus;
+	s->mixed = true;
+}
+
 static int check(double now_s, const struct sharing_job *j, struct err *err)
 {
 	if (isfinite(now_s) && j->cpus >= 1 && j->slow > 0.0 && isfinite(j->slow) && j->until >= 0.0 &&
@@ -253,6 +287,9 @@ int sharing_start(struct sharing *s, double now_s, const struct sharing_job *j, 
 {
 	int rc = check(now_s, j, err);
 
+	if (!rc && s->params.n_kinds && j->kind >= s->params.n_kinds)
+		rc = err_fail(err, ERR_ARG, "job %llu is of kind %u: there are %zu",
+			      (unsigned long long)j->id, j->kind, s->params.n_kinds);
 	if (!rc)
 		rc = reserve(s, s->n + 1, err);
 	if (rc)
@@ -267,6 +304,7 @@ int sharing_start(struct sharing *s, double now_s, const struct sharing_job *j, 
 	s->left_s[s->n] = j->until;
 	s->since[s->n] = (struct since){ s->now_s, s->processes_s, s->jobs_s };
 	s->n++;
+	count_kind(s, j, true);
 	s->processes += j->cpus;
 	s->next_known = false;
 	s->events++;
@@ -308,6 +346,7 @@ static void remove_job(struct sharing *s, size_t i)
 {
 	size_t last = --s->n;
 
+	count_kind(s, &s->job[i], false);
 	s->processes -= s->job[i].cpus;
 	s->left_s[i] = s->left_s[last];
 	s->whole_s[i] = s->whole_s[last];

@@ -18,6 +18,7 @@ struct sharing_job {
 	uint64_t id;
 	uint32_t cpus;
 	uint32_t tag;             /* the owner's: which law it follows */
+	uint32_t kind;            /* of those in sharing_params.pair */
 	double slow;              /* factor on its time, > 0 */
 	double until;             /* part of its work after which it ends, 0..1: below 1 for one that fails */
 	double extra[4];          /* the owner's */
@@ -40,6 +41,10 @@ struct sharing_params {
 	const void *owner;        /* of the law; borrowed */
 	size_t payload_size;      /* 0: none */
 	double cores;             /* for busy_s: min(cores, processes) work at a time */
+	/* log_pair[k * n_kinds + g]: the logarithm of the factor on the time of a job of kind k where kind
+	 * g has the whole machine; less of it counts in proportion. Borrowed; n_kinds 0: none */
+	const double *log_pair;
+	size_t n_kinds;
 	/* from this moment on all takes (1 + drift) times as long; drift 0: never */
 	double drift, drift_at_s;
 };

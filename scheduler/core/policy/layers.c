@@ -15,6 +15,7 @@ const struct layer_entry layer_all[] = {
 	  "a job that breaks a promise in its place of the plan is tried in later ones" },
 	{ LAYER_LATER, "later",
 	  "chances, costs and the bound that users see allow for jobs that arrive later" },
+	{ LAYER_KINDS, "kinds", "how much neighbours slow a job down depends on their kind" },
 	{ LAYER_OTHER_WORK, "other-work", "processes that are not ours make jobs slower" },
 	{ LAYER_USUAL_LOAD, "usual-load", "those processes stay as they were on average, not as now" },
 	{ LAYER_START_LAG, "start-lag", "an objective allows for the time that a start takes" },

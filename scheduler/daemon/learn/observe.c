@@ -276,6 +276,7 @@ static const char *doubt_of(const struct learner *e, const struct job *job, bool
 	return accuracy_plausible(learner_slot(e)->model, r) ? NULL : "accuracy";
 }
 
+/* quiet: it ended before the daemon started, and what it ran beside is not known any more. */
 static void observe(struct learner *e, const struct job *job, const char *stranger, struct families of,
 		    bool quiet)
 {
@@ -290,6 +291,8 @@ static void observe(struct learner *e, const struct job *job, const char *strang
 	/* Decided by another model: it says nothing of this one. */
 	if (!r->model || strcmp(r->model, e->model_name) || !(r->model_s > 0.0 && isfinite(r->model_s)))
 		return;
+	if (!quiet)
+		seen.met = &e->l->d->met;
 	sched_observe(e->l->d->sched, &seen);
 	kind_count(e, job->type_number, stranger);
 	/* An error of the model on jobs it does not know says nothing about the machine. */

@@ -368,3 +368,81 @@ TEST(test_a_layer_can_be_left_out_while_jobs_are_there)
 	near(ask(&b, 1, 2, 200.0).wait_upper_s, 0.0);
 	drop(&b);
 }
+
+/* Jobs of type 1 took half as long again beside as many processes of type 2, and no longer among
+ * themselves. */
+static void teach_kinds(struct bed *b)
+{
+	for (int i = 0; i < 120; i++) {
+		uint64_t loud = 2 * (uint64_t)i + 1000, quiet = loud + 1;
+		struct sched_request r = job(b, loud, NAN);
+		struct pairs_met met;
+		int64_t now_s = 1000 * (i + 1), took_s;
+		double foreseen_s;
+
+		if (i % 2) {
+			r.type = 2;
+			r.batch = &b128;
+			r.n_batches = 1;
+			submit(b, now_s, &r);
+			assert_int_equal(next(b, now_s), loud);
+		}
+		r = job(b, quiet, NAN);
+		r.type = 1;
+		r.batch = &b64;
+		r.n_batches = 1;
+		submit(b, now_s, &r);
+		assert_int_equal(next(b, now_s), quiet);
+		took_s = (i % 2 ? 300 : 100) + i % 5 - 2;
+		foreseen_s = sched_foreseen_s(b->s, (now_s + took_s) * S, quiet, (double)took_s);
+		sched_met(b->s, (now_s + took_s) * S, quiet, &met);
+		sched_remove(b->s, (now_s + took_s) * S, quiet, NULL);
+		if (i % 2)
+			sched_remove(b->s, (now_s + took_s) * S, loud, NULL);
+		sched_observe(b->s, &(struct sched_observation){ .type = 1,
+								 .confidence = 0.9,
+								 .model_s = b->d.candidate[0].model_s,
+								 .upper_s = NAN,
+								 .foreseen_s = foreseen_s,
+								 .actual_s = (double)took_s,
+								 .met = &met });
+	}
+}
+
+/* Beside a job of type 2, and with one more of it in the queue, which has a seat in the scene, too. */
+TEST(test_without_kinds_all_neighbours_are_alike)
+{
+	double ratio[2];
+
+	for (int without = 0; without < 2; without++) {
+		double time_s[2];
+		struct bed b;
+
+		for (int loud = 0; loud < 2; loud++) {
+			struct sched_request r;
+			struct candidate c;
+
+			make_with(&b, without, "kinds");
+			teach_kinds(&b);
+			for (uint64_t id = 1; id <= 3; id++) { /* two run, one waits */
+				r = job(&b, id, 5000.0);
+				r.type = loud ? 2 : 1;
+				r.batch = &b128;
+				r.n_batches = 1;
+				submit(&b, 500000, &r);
+				next(&b, 500000);
+			}
+			r = job(&b, 99, 9000.0);
+			r.type = 1;
+			r.batch = &b64;
+			r.n_batches = 1;
+			assert_int_equal(sched_what_if(b.s, 500000 * S, &r, &b.d, &b.verdict, NULL), 0);
+			c = b.d.candidate[0];
+			time_s[loud] = c.time_s;
+			drop(&b);
+		}
+		ratio[without] = time_s[1] / time_s[0];
+	}
+	assert_true(ratio[0] > 1.1);
+	near(ratio[1], 1.0);
+}

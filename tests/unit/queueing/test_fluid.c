@@ -99,10 +99,25 @@ static bool devices_are_free(const struct fluid_scene *s, const struct fluid_job
 	       held_by(s, candidate, runs, n, j->group, true) + j->devices <= s->group[j->group - 1].devices;
 }
 
+/* What the running kinds do to a job; 1 without kinds. */
+static double slowed(const struct fluid_scene *s, const struct fluid_job *candidate, const bool *runs,
+		     size_t n, const struct fluid_job *j, double processes)
+{
+	double sum = 0.0;
+
+	for (size_t i = 0; i < n && s->kinds && j->feels; i++) {
+		const struct fluid_job *other = nth(s, candidate, i);
+
+		if (runs[i] && other->kind)
+			sum += s->kinds->slow[other->kind - 1][j->feels - 1] * other->cpus;
+	}
+	return s->kinds ? 1.0 + sum / fmax(s->kinds->room, processes) : 1.0;
+}
+
 static void play_plainly(const struct fluid_scene *s, const struct fluid_job *candidate,
 			 struct fluid_times *out)
 {
-	static double left_s[MOST], end_s[MOST];
+	static double left_s[MOST], end_s[MOST], takes[MOST];
 	static bool runs[MOST], over[MOST];
 	size_t n = s->n_running + s->n_queued + (candidate ? 1 : 0), first = s->n_running, running = first;
 	double now_s = 0.0, held = 0.0;
@@ -147,13 +162,16 @@ static void play_plainly(const struct fluid_scene *s, const struct fluid_job *ca
 			break;
 		processes = held + s->other_load;
 		for (size_t i = 0; i < n; i++) {
-			end_s[i] = runs[i] ? left_s[i] * stretch(&s->machine, nth(s, candidate, i), processes)
-					   : INFINITY;
+			const struct fluid_job *j = nth(s, candidate, i);
+
+			takes[i] = stretch(&s->machine, j, processes) *
+				   slowed(s, candidate, runs, n, j, processes);
+			end_s[i] = runs[i] ? left_s[i] * takes[i] : INFINITY;
 			first_s = fmin(first_s, end_s[i]);
 		}
 		for (size_t i = 0; i < n; i++)
 			if (runs[i])
-				left_s[i] -= first_s / stretch(&s->machine, nth(s, candidate, i), processes);
+				left_s[i] -= first_s / takes[i];
 		now_s += first_s;
 		for (size_t i = 0; i < n; i++) {
 			left_s[i] = fmax(left_s[i], 0.0);
@@ -245,7 +263,101 @@ static void equip(struct rng *r, struct stage *stage)
 	stage->candidate.devices = rng_below(r, 3);
 }
 
+/* Kinds that disturb each other, some of them not at all; a few jobs have none. */
+static void mix_kinds(struct rng *r, struct stage *stage, struct fluid_kinds *k)
+{
+	size_t n = stage->scene.n_running + stage->scene.n_queued;
+
+	*k = (struct fluid_kinds){ .n = 1 + rng_below(r, FLUID_MAX_KINDS), .room = 1.0 + rng_below(r, 60) };
+	for (size_t g = 0; g < k->n; g++) {
+		for (size_t i = 0; i < k->n; i++) {
+			double slow = i == g || rng_below(r, 3) == 0 ? 0.0 : 1.4 * rng_uniform(r) - 0.45;
+
+			k->slow[g][i] = rint(slow / FLUID_SLOW_UNIT) * FLUID_SLOW_UNIT;
+			k->least[i] = fmin(k->least[i], k->slow[g][i]);
+			k->most[i] = fmax(k->most[i], k->slow[g][i]);
+		}
+	}
+	for (size_t i = 0; i <= n; i++) {
+		struct fluid_job *j = i < n ? &stage->job[i] : &stage->candidate;
+
+		j->kind = (uint16_t)rng_below(r, (uint32_t)k->n + 1);
+		j->feels = rng_below(r, 4) ? j->kind : 0;
+	}
+	stage->scene.kinds = k;
+	stage->scene.watched = stage->candidate.feels;
+}
+
 /* ---- known answers ---- */
+
+/* The second kind makes the first 1.5 times as slow where it has the whole machine; it has half of it. */
+TEST(test_a_neighbour_slows_by_its_kind_and_its_part_of_the_machine)
+{
+	struct fluid_kinds k = { .n = 2, .room = 4.0, .slow = { [1] = { 0.5 } }, .most = { 0.5 } };
+	struct fluid_job two[] = { job(10.0, 1, 0, 2), job(100.0, 1, 0, 2) };
+	struct fluid_scene s = { .machine = machine(4, 4, 9), .running = two, .n_running = 2, .kinds = &k };
+	struct fluid_times t[2];
+
+	two[0].kind = two[0].feels = 1;
+	two[1].kind = two[1].feels = 2;
+	play(&s, NULL, t);
+	close_to(t[0].end_s, 12.5, HAND);
+	close_to(t[1].end_s, 100.0, HAND); /* it does not feel the other */
+	two[0].feels = 0;
+	play(&s, NULL, t);
+	close_to(t[0].end_s, 10.0, HAND);
+}
+
+TEST(test_kinds_agree_with_the_reference)
+{
+	static struct fluid_times fast[MOST], slow[MOST];
+	static struct fluid_kinds k;
+	static struct stage stage;
+	struct fluid_group group[3];
+	double worst = 0.0;
+
+	for (uint64_t seed = 0; seed < 300; seed++) {
+		struct rng r = rng_stream(77, seed);
+		double end_s = NAN;
+		size_t n;
+
+		any_stage(&r, 60, &stage);
+		entangle(&r, &stage, group, 3);
+		mix_kinds(&r, &stage, &k);
+		n = stage.scene.n_running + stage.scene.n_queued + 1;
+		play(&stage.scene, &stage.candidate, fast);
+		play_plainly(&stage.scene, &stage.candidate, slow);
+		for (size_t i = 0; i < n; i++) {
+			assert_int_equal(fast[i].never, slow[i].never);
+			worst = fmax(worst, fabs(fast[i].end_s - slow[i].end_s) / fmax(slow[i].end_s, 1e-9));
+		}
+		/* the candidate in its own place ends when it ended; with a hair less work, as the play
+		 * may end with it */
+		if (fast[n - 1].never || !(fast[n - 1].end_s > fast[n - 1].start_s))
+			continue;
+		stage.candidate.work_s *= 1.0 - 1e-9;
+		assert_true(fluid_instead(space, &stage.scene.machine, &stage.candidate, fast[n - 1].start_s,
+					  fast[n - 1].end_s, &end_s));
+		assert_true(fabs(end_s / fast[n - 1].end_s - 1.0) < 1e-8);
+	}
+	assert_true(worst < 1e-9);
+}
+
+TEST(test_kinds_out_of_their_range_are_refused)
+{
+	struct fluid_kinds k = { .n = 1, .room = 4.0 };
+	struct fluid_job one = job(10.0, 1, 0, 2);
+	struct fluid_scene s = { .machine = machine(4, 4, 9), .running = &one, .n_running = 1, .kinds = &k };
+	struct fluid_times t[1];
+
+	one.kind = 2;
+	assert_int_equal(fluid_play(&s, NULL, space, t, NULL), -ERR_ARG);
+	one.kind = 1;
+	k.least[0] = -1.0;
+	assert_int_equal(fluid_play(&s, NULL, space, t, NULL), -ERR_ARG);
+	k.least[0] = k.room = 0.0;
+	assert_int_equal(fluid_play(&s, NULL, space, t, NULL), -ERR_ARG);
+}
 
 TEST(test_two_equal_jobs_on_one_core_take_twice_the_time)
 {

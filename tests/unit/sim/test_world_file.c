@@ -93,6 +93,32 @@ TEST(test_what_is_not_given_has_a_default)
 	world_file_free(f);
 }
 
+#define TWO ",\"factors\":{\"network\":{\"a\":{},\"b\":{}}}"
+
+TEST(test_pairs_are_factors_by_kind)
+{
+	struct world_file *f = must(SMALL TWO ",\"pairs\":{\"network\":{\"a\":{\"b\":1.37}}}}");
+
+	assert_true(fabs(f->log_pair[1] - log(1.37)) < 1e-12);
+	assert_true(f->log_pair[0] == 0.0 && f->log_pair[2] == 0.0 && f->log_pair[3] == 0.0);
+	world_file_free(f);
+	f = must(SMALL TWO "}");
+	assert_null(f->log_pair);
+	world_file_free(f);
+}
+
+TEST(test_wrong_pairs_are_refused)
+{
+	refuses(SMALL TWO ",\"pairs\":{\"network\":{\"a\":{\"c\":2}}}}", "unknown network 'c'");
+	refuses(SMALL TWO ",\"pairs\":{\"network\":{\"c\":{}}}}", "unknown network 'c'");
+	refuses(SMALL TWO ",\"pairs\":{\"network\":{\"a\":{\"a\":2}}}}",
+		"pairs.network.a.a: jobs of one kind");
+	refuses(SMALL TWO ",\"pairs\":{\"network\":{\"a\":{\"b\":0}}}}", "pairs.network.a.b: is 0;");
+	refuses(SMALL TWO ",\"pairs\":{\"net\":{}}}", "pairs: unknown key 'net'");
+	refuses(SMALL TWO ",\"pairs\":{}}", "pairs: need an object of one column");
+	refuses(SMALL ",\"pairs\":{\"network\":{}}}", "pairs: unknown key 'network'");
+}
+
 TEST(test_factors_multiply_the_costs)
 {
 	static const char text[] =
