@@ -275,13 +275,23 @@ uint64_t live_free_slots(const struct sched *s)
 
 /* ---- what was decided ---- */
 
+/* A job that comes back from a record has a guard, which tells. */
+static double spread_of(const struct candidate *c, double confidence)
+{
+	struct belief b = { c->time_s, c->spread };
+
+	if (isnan(b.spread) && belief_asks(confidence) == confidence)
+		b = belief_of_bound(c->time_s, c->guard_s, confidence);
+	return fmax(isnan(b.spread) ? BELIEF_USUAL : b.spread, LEAST_SPREAD);
+}
+
 void live_take(const struct sched *s, struct live *j, const struct candidate *c)
 {
 	j->taken = *c;
 	j->ratio = c->time_s > 0.0 && c->guard_s > 0.0 ? c->guard_s / c->time_s : NAN;
 	j->told = c->time_s > 0.0 && c->upper_s > 0.0 ? c->upper_s / c->time_s : NAN;
 	j->prior_s = j->total_s = c->work_s;
-	j->spread = fmax(isnan(c->spread) ? BELIEF_USUAL : c->spread, LEAST_SPREAD);
+	j->spread = spread_of(c, j->r.confidence);
 	j->later = learn_later(s, &j->r);
 }
 

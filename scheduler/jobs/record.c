@@ -236,16 +236,13 @@ void record_take_promise(struct job_record *r, const struct candidate *c, double
 
 struct candidate record_candidate(const struct job_record *r)
 {
-	/* A row of an older version has no guard. */
-	double guard_s = isnan(r->guard_s) ? r->run_upper_s : r->guard_s;
-	bool tells = belief_asks(r->confidence) == r->confidence; /* the bound does, how wide its errors are */
-
 	return (struct candidate){
 		.decision = r->batch,
 		.epochs = r->epochs,
 		.time_s = r->run_predicted_s,
-		.spread = tells ? belief_of_bound(r->run_predicted_s, guard_s, r->confidence).spread : NAN,
-		.guard_s = guard_s,
+		.spread = NAN, /* the guard tells it */
+		/* A row of an older version has no guard. */
+		.guard_s = isnan(r->guard_s) ? r->run_upper_s : r->guard_s,
 		.upper_s = r->run_upper_s,
 		.model_s = r->model_s,
 		.accuracy = r->predicted_accuracy,

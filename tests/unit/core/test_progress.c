@@ -123,6 +123,35 @@ TEST(test_the_start_up_is_known_after_a_restart)
 	drop(&b);
 }
 
+/* 90 % of such jobs take at most 1.2 times what is expected: that is all a record says of its errors. */
+TEST(test_a_restored_job_is_as_uncertain_as_its_bound_says)
+{
+	struct bed b;
+	struct sched_restored r = { .promised = true, .running = true };
+	struct sched_estimate e;
+
+	make(&b, "postrider", 2);
+	r.request = job(&b, 1, 110);
+	r.request.batch = &b64;
+	r.request.n_batches = 1;
+	r.taken = (struct candidate){ .decision = 64,
+				      .epochs = NAN,
+				      .time_s = 100,
+				      .spread = NAN,
+				      .guard_s = 120,
+				      .upper_s = 120,
+				      .model_s = 100,
+				      .accuracy = NAN,
+				      .memory_mb = NAN,
+				      .work_s = 100,
+				      .cpu_share = 1,
+				      .start_share = NAN };
+	assert_int_equal(sched_restore(b.s, &r, NULL), 0);
+	assert_int_equal(sched_estimate(b.s, 0, 1, &e, NULL), 0);
+	near(e.chance, belief_chance(belief_of_bound(100, 120, 0.9), 110));
+	drop(&b);
+}
+
 TEST(test_the_rate_follows_a_load_that_has_changed)
 {
 	struct progress p;

@@ -158,11 +158,6 @@ TEST(test_the_candidate_comes_back_from_its_record)
 	assert_true(c.model_s == 10.5 && c.accuracy == 0.91 && c.work_s == 9.75);
 	assert_true(c.cpu_share == 0.8 && c.disk_share == 0.15);
 	assert_true(isnan(c.memory_mb)); /* it is not kept */
-	r.confidence = 0.95;
-	c = record_candidate(&r); /* as wide as its bound says */
-	assert_true(fabs(belief_bound((struct belief){ c.time_s, c.spread }, 0.95) - 12.5) < 1e-9);
-	r.confidence = 0.5;
-	assert_true(isnan(record_candidate(&r).spread));
 	r.guard_s = NAN; /* a row of a version that had none */
 	assert_true(record_candidate(&r).guard_s == 14.75);
 }
