@@ -123,10 +123,7 @@ static void exec_job_of(const struct daemon *d, const struct job *job, char **ar
 	};
 	if (c->resources.gpus && !out->engine) /* an engine sets its own */
 		out->device_variable = c->resources.gpu_variable;
-	for (size_t i = 0; t->epochs_param && i < t->n_params; i++) {
-		if (!strcmp(t->param[i].name, t->epochs_param))
-			out->epochs = isnan(job->row.epochs) ? job->bound->params.number[i] : job->row.epochs;
-	}
+	out->epochs = isnan(job->row.epochs) ? job_epochs_given(job) : job->row.epochs;
 }
 
 static int spawn(struct daemon *d, struct job *job, struct err *err)

@@ -150,6 +150,7 @@ static bool hand_over(struct daemon *d, struct job *job)
 					.policy = d->setup->config->policy,
 					.model = slot->name,
 					.type = job->type,
+					.epochs = job_epochs_given(job),
 					.slo_s = job->row.slo_s,
 					.accuracy_error = decide_accuracy_noise(slot->model) };
 	double before = clock_monotonic_us();

@@ -102,7 +102,7 @@ static void what_if(struct request *r, struct submission *f)
 			json_put_null(&r->w);
 		}
 		json_put_key(&r->w, "decision");
-		submission_put_decision(d, &r->w, f, took_us);
+		submission_put_decision(d, &r->w, f, &job, took_us);
 		reply_send(r, 0);
 	}
 	job_drop_live_parts(&job);
@@ -439,7 +439,7 @@ static int decide_arrival(struct daemon *d, struct job *job, const struct submis
 	daemon_decided(d, took_us);
 	strbuf_reset(&d->text);
 	json_begin(&w, &d->text, false);
-	submission_put_decision(d, &w, f, took_us);
+	submission_put_decision(d, &w, f, job, took_us);
 	return 0;
 }
 
