@@ -288,7 +288,7 @@ static void read_default(struct fields *f, struct job_param *p)
 		return;
 	if (p->required)
 		fields_fail(f, ERR_FORMAT, "default", "is never used: the parameter is required");
-	else if (p->kind == PARAM_INTEGER && param_is_range(json_string(v, ""))) /* of epochs, checked later */
+	else if (p->kind == PARAM_INTEGER && param_is_range(json_string(v, ""))) /* of epochs: job_epochs.c */
 		p->otherwise = mem_strdup(json_string(v, ""));
 	else if (param_value(p, v, &p->otherwise, &number, &why))
 		fields_fail(f, why.code == ERR_NOMEM ? ERR_NOMEM : ERR_FORMAT, "default", "%s", why.text);

@@ -146,7 +146,6 @@ static void why_rejected(const struct job_record *row, const struct decision *d,
 			 d->other_factor);
 }
 
-/* What the scheduler said of it, into its row. */
 /* The record has them whether they were chosen or given. */
 static void name_epochs(struct job *job)
 {
@@ -154,6 +153,7 @@ static void name_epochs(struct job *job)
 		job->row.epochs = job_epochs_given(job);
 }
 
+/* What the scheduler said of it, into its row. */
 static void take_verdict(const struct life_event *e)
 {
 	struct job_record *r = &e->job->row;

@@ -42,7 +42,7 @@ static bool is_count(const char *s)
 {
 	uint64_t n;
 
-	return text_uint64(s, &n) && n >= 1 && n <= 1000000000;
+	return strlen(s) < JOB_COMMAND_TYPED && text_uint64(s, &n) && n >= 1 && n <= 1000000000;
 }
 
 /* The word that holds the value of such an option, "64" of "--batch-size 64" or "--batch-size=64";

@@ -16,8 +16,8 @@ struct job_typed {
  * what was there. ERR_ARG: there is no batch in it. */
 int job_command_take(struct profile_design *d, char *const *word, size_t n, const struct cli *talk,
                      struct job_typed *out, struct err *err);
-/* Values for a placeholder, as "16,32,64": around those that the command had, or d->epochs, or the usual ones;
- * "": none are usual. */
+/* Values for a placeholder, as "16,32,64": around those that the command had, or d->epochs, or the usual
+ * ones; "": none are usual. */
 void job_command_levels(const struct profile_design *d, const char *name, char *const *word, size_t n,
                         char *out, size_t size);
 /* The placeholders of the command that are not built in, each once, "batch" first; returns how many. Names

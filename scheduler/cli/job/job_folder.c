@@ -218,8 +218,8 @@ static void put_description(const struct profile_design *d, const struct job_fol
 		strbuf_puts(out, "  },\n");
 	}
 	if (d->epochs) {
-		strbuf_puts(out, "  // How many epochs a job has that does not say: a number, or a range to choose "
-				 "from, \"1..4\".\n  \"epochs\": ");
+		strbuf_puts(out, "  // Epochs of a job that gives none: a number, or a range to choose from, "
+				 "\"1..4\".\n  \"epochs\": ");
 		put_string(out, d->epochs);
 		strbuf_puts(out, ",\n");
 	}

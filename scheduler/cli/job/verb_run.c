@@ -22,7 +22,7 @@ struct options {
 	struct submit_options submit;
 	struct cli_list factor;
 	bool detach;
-	char typed_batch[JOB_COMMAND_TYPED], typed_epochs[64]; /* what submit.batches and .epochs may point to */
+	char typed_batch[JOB_COMMAND_TYPED], typed_epochs[64]; /* submit.batches, .epochs may point here */
 	double idle_s;
 	char **word;
 	size_t n_words;
@@ -45,17 +45,19 @@ static uint64_t fingerprint(const struct profile_design *d)
 	return h;
 }
 
-/* What the user typed into the command is the job's. An open {epochs} is what was said last, or is asked for. */
+/* What the user typed into the command is the job's. An open {epochs} is what was said last, or asked for. */
 static int take_typed(const struct cli *c, struct options *o, const struct job_typed *typed, struct err *err)
 {
 	if (typed->epochs[0] && o->submit.epochs)
 		return err_fail(err, ERR_ARG,
-				"the command says %s epochs, and --epochs %s; write {epochs} into the command "
-				"if --epochs is meant",
+				"the command says %s epochs, and --epochs %s; write {epochs} into the "
+				"command if --epochs is meant",
 				typed->epochs, o->submit.epochs);
 	if (typed->batch[0])
-		cli_notice(c, "the batch size %s of the command is kept; write {batch} there to have the "
-			   "most accurate one in time chosen", typed->batch);
+		cli_notice(c,
+			   "the batch size %s of the command is kept; write {batch} there to have the "
+			   "most accurate one in time chosen",
+			   typed->batch);
 	snprintf(o->typed_batch, sizeof o->typed_batch, "%s", typed->batch);
 	snprintf(o->typed_epochs, sizeof o->typed_epochs, "%s", typed->epochs);
 	if (typed->batch[0])
@@ -117,6 +119,34 @@ static int default_factors(const struct options *o, struct profile_design *d, st
 	return rc;
 }
 
+/* A typed batch size becomes one of the job's, measured or not: else the daemon would refuse it. */
+static int add_batch(const struct job_folder *f, const char *batch, struct err *err)
+{
+	static const struct job_folder_notes nothing;
+	struct profile_factor *to = NULL;
+	struct profile_design d;
+	double v, typed = 0.0;
+	int rc;
+
+	profile_design_init(&d);
+	rc = profile_design_read(&d, f->job, err);
+	text_number(batch, &typed);
+	for (size_t i = 0; i < d.n_factors && !rc; i++)
+		if (!strcmp(d.factor[i].name, "batch"))
+			to = &d.factor[i];
+	for (size_t i = 0; to && i < to->n_levels; i++)
+		if (text_number(to->level[i], &v) && v == typed)
+			to = NULL;
+	if (to && to->n_levels < PROFILE_MAX_LEVELS) {
+		to->level[to->n_levels] = mem_strdup(batch);
+		if (to->level[to->n_levels])
+			to->n_levels++;
+		rc = job_folder_write(f, &d, &nothing, err);
+	}
+	profile_design_release(&d);
+	return rc;
+}
+
 static int folder_of_command(const struct cli *c, struct options *o, struct job_folder *out, struct err *err)
 {
 	static const struct job_folder_notes nothing;
@@ -162,6 +192,8 @@ static int folder_of_command(const struct cli *c, struct options *o, struct job_
 		if (!rc)
 			rc = job_folder_write(out, &d, &nothing, err);
 	}
+	if (!rc && typed.batch[0])
+		rc = add_batch(out, typed.batch, err);
 	profile_design_release(&d);
 	return rc;
 }
