@@ -324,8 +324,8 @@ int verb_run(int argc, char **argv)
 		  &o.submit.slo_s },
 		{ 0, "set", CLI_LIST, "K=V,...", "values of other parameters; may be repeated",
 		  &o.submit.set },
-		{ 0, "epochs", CLI_TEXT, "A..B | N", "number of epochs, or a range to choose from",
-		  &o.submit.epochs },
+		{ 0, "epochs", CLI_TEXT, "A..B | N",
+		  "what {epochs} in the command stands for, or a range to choose from", &o.submit.epochs },
 		{ 0, "confidence", CLI_CONFIDENCE, "C", "confidence of the promise (default: 0.9)",
 		  &o.submit.confidence },
 		{ 0, "best-effort", CLI_FLAG, NULL,
@@ -344,7 +344,9 @@ int verb_run(int argc, char **argv)
 		.synopsis = "FOLDER [--slo TIME] [options]\n[--slo TIME] [options] -- PROGRAM ARGUMENT...",
 		.what = "Runs your own training command with the most accurate batch size that ends in time, "
 			"and\n"
-			"shows its output. Your own daemon decides, runs it and learns from it. All "
+			"shows its output. Numbers in the command stay as they are: only {batch}, {epochs} "
+			"and "
+			"the like are\nfilled in. Your own daemon decides, runs it and learns from it. All "
 			"your\ncommands share this daemon; it starts when it is needed and exits when it is "
 			"idle. The exit code "
 			"is that\n"
