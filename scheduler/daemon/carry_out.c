@@ -333,7 +333,11 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 	case LIFE_STOP: rc = stop(d, job, next, err); break;
 	case LIFE_ADOPT: adopt(d, job, next); break;
 	case LIFE_FORGET: forget(d, job); break;
-	case LIFE_ADMIT: waiting_add(d, job); break;
+	case LIFE_ADMIT:
+		if (job->row.attempt) /* its last run failed */
+			learning_run_failed(d->learning, job, now_ns);
+		waiting_add(d, job);
+		break;
 	case LIFE_TELL:
 		log_event(a->what, job);
 		d->metrics.late += !strcmp(a->what, "late");

@@ -160,6 +160,8 @@ static bool hand_over(struct daemon *d, struct job *job)
 	int rc;
 
 	learning_drop_failing(d->learning, job);
+	if (job->row.attempt)
+		learning_next_smaller(d->learning, job);
 	request_of(d, job, &q);
 	rc = sched_submit(d->sched, e.now_ns, &q, &d->decision, &e.verdict, &err);
 	if (rc == -ERR_BUSY)

@@ -70,6 +70,7 @@ bool decision_view_read(const struct json *v, struct decision_view *out)
 		.other_load = cli_json_number(v, "other_load"),
 		.other_factor = cli_json_number(v, "other_factor"),
 		.candidates = all,
+		.failing = json_get(v, "failing"),
 		.n_candidates = json_size(all),
 		.chosen = -1,
 	};

@@ -28,6 +28,7 @@ struct decision_view { /* borrows from the JSON */
 	bool costs;            /* a candidate costs other jobs something */
 	double other_load, other_factor; /* processes of other programs, and what they do to the time */
 	const struct json *candidates;
+	const struct json *failing;  /* batches that were left out because runs with them failed */
 	size_t n_candidates;
 	long chosen;                 /* -1: none */
 	struct candidate_view taken; /* the chosen one */

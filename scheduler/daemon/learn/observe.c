@@ -549,6 +549,7 @@ void learning_free(struct learning *l)
 	learners_free(l->fresh, l->n_fresh);
 	free(l->probe);
 	free(l->first);
+	free(l->failing);
 	if (l->d->learning == l)
 		l->d->learning = NULL;
 	free(l);

@@ -117,6 +117,13 @@ void decision_json(struct json_writer *w, const struct decision *d, const struct
 	/* rounded up: what is typed back must be enough */
 	json_kv_fixed(w, "smallest_slo_s", ceil(d->smallest_slo_s * 1e6) / 1e6, 6);
 	put_offer(w, d, a);
+	if (a->n_failing) {
+		json_put_key(w, "failing");
+		json_open(w, '[');
+		for (size_t i = 0; i < a->n_failing; i++)
+			json_put_fixed(w, a->failing[i], 6);
+		json_close(w, ']');
+	}
 	put_beyond(w, d);
 	json_kv_fixed(w, "other_load", d->other_load, 3);
 	json_kv_fixed(w, "other_factor", d->other_factor, 3);

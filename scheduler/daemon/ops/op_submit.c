@@ -88,6 +88,7 @@ static void what_if(struct request *r, struct submission *f)
 	job.type_number = names_number(&d->jobs.names, f->input.type);
 	job.tenant = f->tenant;
 	binding_give(&b, &job);
+	learning_drop_failing(d->learning, &job);
 	binding_request(&job, &q);
 	before = clock_monotonic_us();
 	if (sched_what_if(d->sched, f->now_ns, &q, &d->decision, &verdict, &err)) {

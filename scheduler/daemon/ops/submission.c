@@ -291,5 +291,8 @@ void submission_put_decision(struct daemon *d, struct json_writer *w, const stru
 		.accuracy_error = decide_accuracy_noise(slot->model),
 	};
 
+	for (size_t i = 0; i < s->type->n_batches && !job->row.batches; i++)
+		if (learning_fails(d->learning, job, s->type->batch[i]))
+			about.failing[about.n_failing++] = s->type->batch[i];
 	decision_json(w, &d->decision, &about);
 }
