@@ -8,8 +8,6 @@
 #include "common/text/text.h"
 #include "scheduler/config/type_parts.h"
 
-#define MAX_EPOCHS 1000000
-
 /* Entry i of n, thinned out to m of them, both ends kept. */
 static size_t thinned(size_t i, size_t n, size_t m)
 {
@@ -57,6 +55,11 @@ void epochs_param_read(struct fields *f, const char *name, void *object)
 	else if (t->epochs_param && p->kind == PARAM_WORD)
 		fields_fail(f, ERR_FORMAT, name, "the parameter '%s' is a word, not a number",
 			    t->epochs_param);
+	for (size_t i = 0; i < t->n_params; i++)
+		if (&t->param[i] != p && t->param[i].kind == PARAM_INTEGER && t->param[i].otherwise &&
+		    param_is_range(t->param[i].otherwise))
+			fields_fail(f, ERR_FORMAT, name, "only epochs may have a range as default, '%s' has",
+				    t->param[i].name);
 	if (f->rc || t->epochs_param || !p || p->kind == PARAM_WORD)
 		return;
 	t->epochs_param = mem_strdup("epochs");
@@ -81,9 +84,9 @@ static void read_steps(struct fields *f, const char *name, struct job_type *t)
 
 	if (!fields_open_member(&s, f, name, known))
 		return;
-	field_whole(&s, "min", 1, MAX_EPOCHS, &min);
-	field_whole(&s, "max", 1, MAX_EPOCHS, &max);
-	field_whole(&s, "step", 1, MAX_EPOCHS, &step);
+	field_whole(&s, "min", 1, EPOCHS_MAX, &min);
+	field_whole(&s, "max", 1, EPOCHS_MAX, &max);
+	field_whole(&s, "step", 1, EPOCHS_MAX, &step);
 	if (!min || !max)
 		fields_fail(&s, ERR_FORMAT, min ? "max" : "min", "is needed");
 	else if (min > max)
@@ -108,7 +111,7 @@ void epochs_choices_read(struct fields *f, const char *name, void *object)
 	if (json_type(given) == JSON_OBJECT)
 		read_steps(f, name, t);
 	else
-		counts_read(f, name, JOB_TYPE_MAX_EPOCHS, MAX_EPOCHS, t->epochs, &t->n_epochs);
+		counts_read(f, name, JOB_TYPE_MAX_EPOCHS, EPOCHS_MAX, t->epochs, &t->n_epochs);
 	p = epochs_param(t);
 	for (size_t i = 0; i < t->n_epochs && !f->rc; i++) {
 		if (t->epochs[i] < p->min || t->epochs[i] > p->max)

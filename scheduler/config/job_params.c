@@ -161,6 +161,13 @@ static bool whole_range(const char *s, double *out_from, double *out_to)
 	       *out_from == floor(*out_from) && *out_to == floor(*out_to) && *out_to <= WHOLE_MAX;
 }
 
+bool param_is_range(const char *s)
+{
+	double from, to;
+
+	return whole_range(s, &from, &to);
+}
+
 /* Open epochs. The ends are checked as single values are; what lies between them is then within the bounds,
  * too. */
 static int open_epochs(const struct job_type *t, const struct job_param *p, double from, double to,
@@ -281,6 +288,8 @@ static void read_default(struct fields *f, struct job_param *p)
 		return;
 	if (p->required)
 		fields_fail(f, ERR_FORMAT, "default", "is never used: the parameter is required");
+	else if (p->kind == PARAM_INTEGER && param_is_range(json_string(v, ""))) /* of epochs: job_epochs.c */
+		p->otherwise = mem_strdup(json_string(v, ""));
 	else if (param_value(p, v, &p->otherwise, &number, &why))
 		fields_fail(f, why.code == ERR_NOMEM ? ERR_NOMEM : ERR_FORMAT, "default", "%s", why.text);
 }
@@ -340,7 +349,7 @@ static void put_value(const struct job_param *p, const char *text, double number
 {
 	if (!text)
 		json_put_null(w);
-	else if (p->kind == PARAM_WORD)
+	else if (p->kind == PARAM_WORD || param_is_range(text))
 		json_put_string(w, text);
 	else
 		json_put_number(w, number);
@@ -414,6 +423,8 @@ static int params_fill(const struct job_type *t, size_t i, const struct json *gi
 		return err_fail(err, ERR_ARG, "%s is needed by the type %s", p->name, t->name);
 	if (!p->otherwise)
 		return 0;
+	if (is_epochs && whole_range(p->otherwise, &from, &to))
+		return open_epochs(t, p, from, to, out, err);
 	out->value[i] = mem_strdup(p->otherwise);
 	if (!out->value[i])
 		return err_nomem(err, NULL);

@@ -54,19 +54,31 @@ static void take_cpus(struct fields *f, const struct profile_factor *from, struc
 	t->cpus_max = (uint32_t)v[from->n_levels - 1];
 }
 
-static void take_number(struct fields *f, const struct profile_factor *from, struct job_param *p)
+/* epochs: how many a job has that says none; NULL: the levels are the range it may choose from. */
+static void take_number(struct fields *f, const struct profile_factor *from, const char *epochs,
+			struct job_param *p)
 {
 	double v[PROFILE_MAX_LEVELS];
-	char text[TEXT_NUMBER];
+	char text[PROFILE_MAX_VALUE], level[TEXT_NUMBER];
 	bool whole = true;
 
 	levels_of(from, v);
 	for (size_t i = 0; i < from->n_levels; i++)
 		whole &= v[i] == floor(v[i]);
 	p->kind = whole ? PARAM_INTEGER : PARAM_NUMBER;
-	p->min = !strcmp(from->name, "epochs") ? fmin(v[0], 1.0) : v[0]; /* fewer are always possible */
+	p->min = v[0];
 	p->max = v[from->n_levels - 1];
-	p->otherwise = mem_strdup(text_shortest(v[from->n_levels / 2], text));
+	snprintf(text, sizeof text, "%s", text_shortest(v[from->n_levels / 2], level));
+	if (whole && !strcmp(from->name, "epochs")) {
+		/* Others than those measured are possible; how long they take is for the bounds to say. */
+		p->min = 1.0;
+		p->max = fmax(EPOCHS_MAX, p->max);
+		if (epochs)
+			snprintf(text, sizeof text, "%s", epochs);
+		else if (from->n_levels > 1)
+			snprintf(text, sizeof text, "%.0f..%.0f", fmax(v[0], 1.0), v[from->n_levels - 1]);
+	}
+	p->otherwise = mem_strdup(text);
 	if (!p->otherwise)
 		fields_nomem(f, "job");
 }
@@ -96,7 +108,8 @@ static void take_words(struct fields *f, const struct profile_factor *from, stru
 	}
 }
 
-static void take_param(struct fields *f, const struct profile_factor *from, struct job_type *t)
+static void take_param(struct fields *f, const struct profile_factor *from, const char *epochs,
+		       struct job_type *t)
 {
 	struct job_param *p = &t->param[t->n_params];
 
@@ -112,7 +125,7 @@ static void take_param(struct fields *f, const struct profile_factor *from, stru
 	if (!p->name)
 		fields_nomem(f, "job");
 	else if (from->number)
-		take_number(f, from, p);
+		take_number(f, from, epochs, p);
 	else
 		take_words(f, from, p);
 }
@@ -126,7 +139,7 @@ static void take_lr(struct fields *f, const struct profile_factor *from, struct 
 	else if (from->n_levels == 1)
 		text_number(from->level[0], &t->lr_base);
 	else
-		take_param(f, from, t);
+		take_param(f, from, NULL, t);
 }
 
 static void take_factors(struct fields *f, const struct profile_design *d, struct job_type *t)
@@ -144,7 +157,7 @@ static void take_factors(struct fields *f, const struct profile_design *d, struc
 		else if (!strcmp(from->name, "lr"))
 			take_lr(f, from, t);
 		else if (strcmp(from->name, "njobs"))
-			take_param(f, from, t);
+			take_param(f, from, d->epochs, t);
 	}
 }
 

@@ -63,7 +63,8 @@ static double worth_of_others(const struct sched *s, const struct fluid_times *t
 static size_t best_end(struct sched *s, int64_t now_ns, const struct giver *g, double noise)
 {
 	const struct live *j = g->j;
-	double price = price_now(s, now_ns), value = price_value(&j->r), least, most = 0.0, others, last_s;
+	double price = price_now(s, now_ns, &j->r), value = price_value(&j->r), least, most = 0.0, others,
+	       last_s;
 	size_t streams, n, best = g->n, seat;
 	const struct fluid_times *t;
 

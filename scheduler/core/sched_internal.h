@@ -356,8 +356,8 @@ void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
 bool start_owner_is_slow(const struct sched *s, const struct live *j);
 
 /* ---- sched_price.c ---- */
-/* The price of a process-second now; 0: the policy has none, or the machine is idle. */
-double price_now(const struct sched *s, int64_t now_ns);
+/* The price of a process-second to this job now; 0: the policy has none, or no other job runs or waits. */
+double price_now(const struct sched *s, int64_t now_ns, const struct sched_request *r);
 double price_value(const struct sched_request *r);
 /* A job has arrived, and this was decided about it. */
 void price_arrived(struct sched *s, int64_t now_ns, const struct sched_request *r, const struct decision *d);

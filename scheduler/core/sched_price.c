@@ -28,9 +28,20 @@ void price_arrived(struct sched *s, int64_t now_ns, const struct sched_request *
 		price_see(s->price, now_ns, least->harm / (r->cpus * least->time_s));
 }
 
-double price_now(const struct sched *s, int64_t now_ns)
+/* Does no job run or wait but this one? Of several schedulers that share a price none knows the others. */
+static bool is_alone(const struct sched *s, const struct sched_request *r)
+{
+	uint32_t own = job_index_find(&s->index, r->id);
+
+	return s->running.n + s->n_queued == (own != JOB_INDEX_NONE) && !s->n_guests && !s->beside &&
+	       !s->n_beside;
+}
+
+double price_now(const struct sched *s, int64_t now_ns, const struct sched_request *r)
 {
 	if (!s->rule.priced || !s->looks_ahead)
 		return 0.0;
-	return s->policy.price > 0.0 ? s->policy.price : price_at(s->price, now_ns);
+	if (s->policy.price > 0.0)
+		return s->policy.price;
+	return is_alone(s, r) && price_lull(s->price, now_ns) ? 0.0 : price_at(s->price, now_ns);
 }

@@ -81,7 +81,12 @@ static int read_epochs(const struct setup *s, struct binding *b, const char **ou
 	double choice[DECIDE_MAX_CANDIDATES];
 
 	*out_field = "params";
-	if (!m || schema_role(m->schema, ROLE_EPOCHS) < 0)
+	if (!m)
+		return err_fail(err, ERR_ARG,
+				"%s: how many? Give one number, such as --epochs %.0f: %.0f..%.0f is open "
+				"until there is a model to choose by",
+				b->type->epochs_param, p->epochs_to, p->epochs_from, p->epochs_to);
+	if (schema_role(m->schema, ROLE_EPOCHS) < 0)
 		return err_fail(err, ERR_ARG, "%s: they cannot be left open: the model does not know epochs",
 				b->type->epochs_param);
 	b->n_epochs = job_type_epochs(b->type, p->epochs_from, p->epochs_to, choice,

@@ -97,6 +97,7 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 		.policy = s->config->policy,
 		.model = slot->name,
 		.type = job->type,
+		.epochs = job_epochs_given(job),
 		.slo_s = job->row.slo_s - (double)(e.now_ns - job->row.submitted_ns) / 1e9,
 		.took_us = took_us,
 		.accuracy_error = decide_accuracy_noise(slot->model),

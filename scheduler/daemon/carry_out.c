@@ -123,10 +123,7 @@ static void exec_job_of(const struct daemon *d, const struct job *job, char **ar
 	};
 	if (c->resources.gpus && !out->engine) /* an engine sets its own */
 		out->device_variable = c->resources.gpu_variable;
-	for (size_t i = 0; t->epochs_param && i < t->n_params; i++) {
-		if (!strcmp(t->param[i].name, t->epochs_param))
-			out->epochs = isnan(job->row.epochs) ? job->bound->params.number[i] : job->row.epochs;
-	}
+	out->epochs = isnan(job->row.epochs) ? job_epochs_given(job) : job->row.epochs;
 }
 
 static int spawn(struct daemon *d, struct job *job, struct err *err)
@@ -336,7 +333,11 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 	case LIFE_STOP: rc = stop(d, job, next, err); break;
 	case LIFE_ADOPT: adopt(d, job, next); break;
 	case LIFE_FORGET: forget(d, job); break;
-	case LIFE_ADMIT: waiting_add(d, job); break;
+	case LIFE_ADMIT:
+		if (job->row.attempt) /* its last run failed */
+			learning_run_failed(d->learning, job, now_ns);
+		waiting_add(d, job);
+		break;
 	case LIFE_TELL:
 		log_event(a->what, job);
 		d->metrics.late += !strcmp(a->what, "late");

@@ -150,6 +150,7 @@ static bool hand_over(struct daemon *d, struct job *job)
 					.policy = d->setup->config->policy,
 					.model = slot->name,
 					.type = job->type,
+					.epochs = job_epochs_given(job),
 					.slo_s = job->row.slo_s,
 					.accuracy_error = decide_accuracy_noise(slot->model) };
 	double before = clock_monotonic_us();
@@ -159,6 +160,8 @@ static bool hand_over(struct daemon *d, struct job *job)
 	int rc;
 
 	learning_drop_failing(d->learning, job);
+	if (job->row.attempt)
+		learning_next_smaller(d->learning, job);
 	request_of(d, job, &q);
 	rc = sched_submit(d->sched, e.now_ns, &q, &d->decision, &e.verdict, &err);
 	if (rc == -ERR_BUSY)

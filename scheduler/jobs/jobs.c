@@ -49,6 +49,16 @@ void job_bound_free(struct job_bound *b, const struct job_type *type)
 	free(b);
 }
 
+double job_epochs_given(const struct job *job)
+{
+	const struct job_type *t = job->type;
+
+	for (size_t i = 0; t && t->epochs_param && job->bound && i < t->n_params; i++)
+		if (!strcmp(t->param[i].name, t->epochs_param))
+			return job->bound->params.number[i];
+	return NAN;
+}
+
 const struct job_values *job_values(const struct job *job)
 {
 	static const struct job_values none;

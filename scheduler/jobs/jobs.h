@@ -107,6 +107,8 @@ int job_set_reason(struct job *job, const char *reason); /* NULL: none; -1 witho
 int job_set_devices(struct job *job, const char *devices); /* the same */
 /* type: whose parameters they are; NULL: it has none */
 void job_bound_free(struct job_bound *b, const struct job_type *type);
+/* The number of epochs that the user gave, or the type's usual one; NaN: it has none, or they are open. */
+double job_epochs_given(const struct job *job);
 const struct job_values *job_values(const struct job *job); /* without any if it is bound to no model */
 void job_drop_live_parts(struct job *job); /* what only a live job needs */
 

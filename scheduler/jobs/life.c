@@ -146,6 +146,13 @@ static void why_rejected(const struct job_record *row, const struct decision *d,
 			 d->other_factor);
 }
 
+/* The record has them whether they were chosen or given. */
+static void name_epochs(struct job *job)
+{
+	if (isnan(job->row.epochs))
+		job->row.epochs = job_epochs_given(job);
+}
+
 /* What the scheduler said of it, into its row. */
 static void take_verdict(const struct life_event *e)
 {
@@ -161,6 +168,7 @@ static void take_verdict(const struct life_event *e)
 		job_set_reason(e->job, text);
 	} else if (c) {
 		record_take_promise(r, c, rate_of(e->job, c));
+		name_epochs(e->job);
 	}
 }
 
@@ -256,6 +264,7 @@ static void turn(struct life *l, const struct life_event *e, struct life_actions
 
 	if (c)
 		record_take_candidate(&job->row, c, rate_of(job, c));
+	name_epochs(job);
 	job->row.policy = e->policy;
 	job->row.model = e->model;
 	job_set_devices(job, e->devices); /* without memory for the text it runs and sees none */
@@ -684,6 +693,8 @@ void life_back(const struct job *job, struct sched_restored *out)
 		.started_ns = r->started_ns,
 		.taken = record_candidate(r),
 	};
+	if (!job->n_epoch_choices) /* the record has them, too, where there was nothing to choose */
+		out->taken.epochs = NAN;
 }
 
 static void resumed(struct life *l, const struct life_event *e, struct life_actions *out)

@@ -3,6 +3,7 @@
 #include "scheduler/profiler/plan.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,7 @@ void profile_design_release(struct profile_design *d)
 	command_release(d);
 	output_spec_release(&d->result);
 	free(d->work_dir);
+	free(d->epochs);
 	profile_design_init(d);
 }
 
@@ -394,6 +396,27 @@ static void read_command(struct fields *f, struct profile_design *d)
 	}
 }
 
+/* A number, or a range as text: "1..4". */
+static void read_usual_epochs(struct fields *f, struct profile_design *d)
+{
+	const struct json *v = fields_get(f, "epochs");
+	const char *text = json_string(v, NULL);
+	char number[TEXT_NUMBER];
+	struct err why = { 0 };
+	double from, to;
+	bool is_one;
+
+	if (!v)
+		return;
+	if (json_type(v) == JSON_NUMBER)
+		text = text_shortest(json_number(v, 0.0), number);
+	is_one = text && text_number(text, &from);
+	if (!text || (!is_one && !text_range(text, &from, &to)) || !(from >= 1.0) || from != floor(from))
+		fields_fail(f, ERR_FORMAT, "epochs", "must be a whole number, or a range as text: \"1..4\"");
+	else if (text_put(&d->epochs, text, &why))
+		fields_fail(f, why.code, "epochs", "%s", why.text);
+}
+
 static void read_result(struct fields *f, struct profile_design *d)
 {
 	static const char *const known[] = { "accuracy", "epoch", "regex", "epoch_regex", "scale", NULL };
@@ -423,10 +446,9 @@ static void read_result(struct fields *f, struct profile_design *d)
 int profile_design_from_json(struct profile_design *d, const char *name, const struct json *v,
 			     struct err *err)
 {
-	static const char *const known[] = { "factors", "fixed",      "design",  "replications",
-					     "seed",    "command",    "result",  "timeout_s",
-					     "tries",   "max_spread", "warm_up", "work_dir",
-					     "mixed",   NULL };
+	static const char *const known[] = { "factors", "fixed",    "design",    "replications", "seed",
+					     "command", "result",   "timeout_s", "tries",        "max_spread",
+					     "warm_up", "work_dir", "mixed",     "epochs",       NULL };
 	const char *kind = NULL;
 	struct err why = { 0 };
 	struct fields f;
@@ -445,6 +467,7 @@ int profile_design_from_json(struct profile_design *d, const char *name, const s
 	field_number(&f, "max_spread", 0, 1000, &d->max_spread);
 	field_bool(&f, "warm_up", &d->warm_up);
 	field_path(&f, "work_dir", &d->work_dir);
+	read_usual_epochs(&f, d);
 	read_command(&f, d);
 	read_result(&f, d);
 	if (f.rc == -ERR_ARG) { /* the file is at fault, not the command line */

@@ -170,7 +170,8 @@ json "$dir/out" "stats --json: tenants and learning" \
 	 'processes' in d['outside']"
 
 # ---- epochs and priorities ----
-expect 0 "open epochs" submit nap --epochs 2..6 --slo 10m --json
+# all batches by name: jobs that failed above have left one out
+expect 0 "open epochs" submit nap --epochs 2..6 --slo 10m --batches 64,128,256,512 --json
 json "$dir/out" "open epochs: pairs are looked at, one is chosen" \
 	"d['job']['epochs'] in range(2, 7) and d['job']['params']['epochs'] == '2..6' and len(d['decision']['candidates']) == 20 and
 	 d['decision']['candidates'][d['decision']['chosen']]['epochs'] == d['job']['epochs']"
@@ -179,7 +180,7 @@ tried is_state "$id" "done"
 expect 0 "explain a job with open epochs" explain "$id"
 says out " epochs" "explain: the epochs of candidates, and of the job"
 expect 0 "epochs as a number" submit nap --epochs 3 --json
-json "$dir/out" "epochs as a number are not open" "d['job']['epochs'] is None and d['job']['params']['epochs'] == 3"
+json "$dir/out" "epochs as a number are not open" "d['job']['epochs'] == 3 and d['job']['params']['epochs'] == 3"
 expect 2 "epochs that the type does not allow" submit nap --epochs 90..200
 expect 0 "an admin's priority" submit nap --priority 7 --json
 json "$dir/out" "an admin's priority is the job's" "d['job']['priority'] == 7"

@@ -160,7 +160,7 @@ that "python: logs --tail 1 is one line" test "$(wc -l <"$dir/out")" = 1
 # ---- looking ----
 
 expect 0 "types" types
-says out "a whole number from 1 to 4" "types: the range of a parameter"
+says out "a whole number from 1 to 1000000, default 4" "types: the range of a parameter"
 expect 4 "a type that is not there" types nope
 expect 0 "list --csv" list --csv --all --since 1h
 that "list --csv has a header and a row for each job" test "$(wc -l <"$dir/out")" -ge 22

@@ -70,6 +70,7 @@ bool decision_view_read(const struct json *v, struct decision_view *out)
 		.other_load = cli_json_number(v, "other_load"),
 		.other_factor = cli_json_number(v, "other_factor"),
 		.candidates = all,
+		.failing = json_get(v, "failing"),
 		.n_candidates = json_size(all),
 		.chosen = -1,
 	};
@@ -110,15 +111,18 @@ void decision_view_price(const struct decision_view *d, struct strbuf *out)
 		strbuf_printf(out, "in time it is worth %.3g times a usual job\n", d->value);
 }
 
+static bool has_reason(const struct json *reasons, const char *code)
+{
+	for (const struct json *r = json_first(reasons); r; r = json_next(r))
+		if (!strcmp(json_string(r, ""), code))
+			return true;
+	return false;
+}
+
 static bool is_impossible(const struct json *reasons)
 {
-	static const char *const never[] = { "unstable", "memory", "too_wide", "devices" };
-
-	for (const struct json *r = json_first(reasons); r; r = json_next(r))
-		for (size_t i = 0; i < sizeof never / sizeof *never; i++)
-			if (!strcmp(json_string(r, ""), never[i]))
-				return true;
-	return false;
+	return has_reason(reasons, "unstable") || has_reason(reasons, "memory") ||
+	       has_reason(reasons, "too_wide") || has_reason(reasons, "devices");
 }
 
 bool decision_view_impossible(const struct decision_view *d)
@@ -253,6 +257,25 @@ void decision_offer(const struct decision_view *d, const char *before, struct st
 		      pair(&d->offer, b, sizeof b));
 	if (!isnan(d->offer.accuracy))
 		strbuf_printf(out, ", accuracy %s", cli_number(d->offer.accuracy, a));
+}
+
+void decision_view_passed_over(const struct decision_view *d, const char *before, struct strbuf *out)
+{
+	struct candidate_view k, best = { .accuracy = d->taken.accuracy };
+	char a[32], b[80];
+
+	if (d->chosen < 0)
+		return;
+	for (const struct json *c = json_first(d->candidates); c; c = json_next(c))
+		if (candidate_view_read(c, &k) && has_reason(k.reasons, "price") &&
+		    k.accuracy > best.accuracy)
+			best = k;
+	if (!best.reasons)
+		return;
+	strbuf_printf(out, "%sbatch %s, accuracy %s: ", before, pair(&best, b, sizeof b),
+		      cli_number(best.accuracy, a));
+	why_dear(&best, out);
+	strbuf_puts(out, "\n");
 }
 
 /* ---- the table ---- */

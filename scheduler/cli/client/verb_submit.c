@@ -96,6 +96,10 @@ static void put_taken(const struct submit_answer *a, struct strbuf *out)
 		strbuf_printf(out, "  chance     %s to be in time\n", cli_chance(k->chance, x));
 	if (!isnan(k->accuracy))
 		strbuf_printf(out, "  accuracy   %s expected\n", cli_number(k->accuracy, x));
+	decision_view_passed_over(&a->decision, "  passed     ", out);
+	for (const struct json *b = json_first(a->decision.failing); b; b = json_next(b))
+		strbuf_printf(out, "  left out   batch %s: runs with it failed\n",
+			      text_shortest(json_number(b, NAN), x));
 	if (k->extrapolated) {
 		strbuf_puts(out, "  note       ");
 		decision_out_of_range(k, out);

@@ -42,7 +42,7 @@ static bool is_count(const char *s)
 {
 	uint64_t n;
 
-	return text_uint64(s, &n) && n >= 1 && n <= 1000000000;
+	return strlen(s) < JOB_COMMAND_TYPED && text_uint64(s, &n) && n >= 1 && n <= 1000000000;
 }
 
 /* The word that holds the value of such an option, "64" of "--batch-size 64" or "--batch-size=64";
@@ -65,13 +65,15 @@ static size_t find_option(char *const *word, size_t n, const char *const *option
 }
 
 static int put_placeholder(struct profile_design *d, const char *name, const char *const *option,
-			   const struct cli *talk, struct err *err)
+			   const struct cli *talk, char *out_typed, struct err *err)
 {
 	struct strbuf text = { 0 };
 	size_t at, i = uses(d, name) ? SIZE_MAX : find_option(d->command, d->n_command, option, &at);
 
+	out_typed[0] = '\0';
 	if (i == SIZE_MAX)
 		return 0;
+	snprintf(out_typed, JOB_COMMAND_TYPED, "%s", d->command[i] + at);
 	if (talk)
 		cli_notice(talk, "%s%s%s is taken as {%s}", at ? "" : cli_clean(d->command[i - 1]),
 			   at ? "" : " ", cli_clean(d->command[i]), name);
@@ -86,14 +88,16 @@ static int put_placeholder(struct profile_design *d, const char *name, const cha
 }
 
 int job_command_take(struct profile_design *d, char *const *word, size_t n, const struct cli *talk,
-		     struct err *err)
+		     struct job_typed *out, struct err *err)
 {
 	int rc = profile_design_argv(d, word, n, err);
 
+	*out = (struct job_typed){ 0 };
 	if (!rc)
-		rc = put_placeholder(d, "batch", batch_option, talk, err);
+		rc = put_placeholder(d, "batch", batch_option, talk, out->batch, err);
 	if (!rc)
-		rc = put_placeholder(d, "epochs", epochs_option, talk, err);
+		rc = put_placeholder(d, "epochs", epochs_option, talk, out->epochs, err);
+	out->has_epochs = !rc && uses(d, "epochs");
 	if (!rc && !uses(d, "batch"))
 		rc = err_fail(err, ERR_ARG,
 			      "the command has no {batch}: write it where the batch size goes, for example "
@@ -122,9 +126,8 @@ void job_command_levels(const struct profile_design *d, const char *name, char *
 {
 	bool batch = !strcmp(name, "batch");
 	size_t at, i;
-	double v = NAN;
+	double v = NAN, from, to;
 
-	(void)d;
 	out[0] = '\0';
 	if (!strcmp(name, "lr") || !strcmp(name, "learning_rate"))
 		snprintf(out, size, "0.001,0.01,0.1");
@@ -133,6 +136,11 @@ void job_command_levels(const struct profile_design *d, const char *name, char *
 	i = find_option(word, n, batch ? batch_option : epochs_option, &at);
 	if (i != SIZE_MAX)
 		text_number(word[i] + at, &v);
+	else if (!batch && d->epochs && text_range(d->epochs, &from, &to)) {
+		put_levels((double[]){ from, sqrt(from * to), to }, 3, out, size);
+		return;
+	} else if (!batch && d->epochs)
+		text_number(d->epochs, &v);
 	if (batch && isnan(v))
 		snprintf(out, size, "16,32,64,128,256");
 	else if (batch)

@@ -5,13 +5,19 @@
 #include "scheduler/cli/cli.h"
 #include "scheduler/profiler/design.h"
 
+/* The numbers that stand in the command itself: a job of it has them. */
+#define JOB_COMMAND_TYPED 16
+struct job_typed {
+	char batch[JOB_COMMAND_TYPED], epochs[JOB_COMMAND_TYPED]; /* "": a placeholder, or there are none */
+	bool has_epochs;
+};
 /* The words of the command into d->command. Without {batch}, it takes the place of the value of an option
- * with such a name ("--batch-size 64"); the same for {epochs}; `talk` says so. ERR_ARG: there is no batch in
- * it. */
+ * with such a name ("--batch-size 64"); the same for {epochs}; `talk` (NULL: nobody) says so, and `out` has
+ * what was there. ERR_ARG: there is no batch in it. */
 int job_command_take(struct profile_design *d, char *const *word, size_t n, const struct cli *talk,
-                     struct err *err);
-/* Values for a placeholder, as "16,32,64": around those that the command had, or the usual ones; "": none are
- * usual. */
+                     struct job_typed *out, struct err *err);
+/* Values for a placeholder, as "16,32,64": around those that the command had, or d->epochs, or the usual
+ * ones; "": none are usual. */
 void job_command_levels(const struct profile_design *d, const char *name, char *const *word, size_t n,
                         char *out, size_t size);
 /* The placeholders of the command that are not built in, each once, "batch" first; returns how many. Names

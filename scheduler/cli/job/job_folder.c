@@ -118,7 +118,7 @@ int job_folder_open(struct job_folder *f, const char *dir, const char *name, str
 	    !join(f->table, f->dir, "runs.csv") || !join(f->curves, f->dir, "curves.csv") ||
 	    !join(f->model, f->dir, "job.model") || !join(f->config, f->dir, "postrider.json") ||
 	    !join(f->state, f->dir, "state") || !join(f->log, f->dir, "daemon.log") ||
-	    !join(f->socket, f->dir, "postrider.sock"))
+	    !join(f->socket, f->dir, "postrider.sock") || !join(f->shown_epochs, f->dir, "epochs"))
 		return err_fail(err, ERR_ARG, "the path of the folder is too long");
 	rc = name ? 0 : read_configuration(f, err);
 	if (name)
@@ -216,6 +216,12 @@ static void put_description(const struct profile_design *d, const struct job_fol
 		strbuf_puts(out, "  \"fixed\": {\n");
 		put_factors(out, d->fixed, d->n_fixed, false);
 		strbuf_puts(out, "  },\n");
+	}
+	if (d->epochs) {
+		strbuf_puts(out, "  // Epochs of a job that gives none: a number, or a range to choose from, "
+				 "\"1..4\".\n  \"epochs\": ");
+		put_string(out, d->epochs);
+		strbuf_puts(out, ",\n");
 	}
 	strbuf_puts(out, "\n");
 	if (notes->accuracy[0])

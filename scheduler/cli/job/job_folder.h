@@ -21,6 +21,7 @@ struct job_folder {
 	char model[PATH_MAX], config[PATH_MAX]; /* of train; of the daemon */
 	char state[PATH_MAX], log[PATH_MAX];    /* of the daemon */
 	char socket[PATH_MAX];
+	char shown_epochs[PATH_MAX];            /* the epochs that a user gave last, to `run` */
 };
 
 bool job_folder_is(const char *path); /* a folder with a description in it */

@@ -113,6 +113,16 @@ static void put_text(struct strbuf *out, const char *key, const char *text)
 	strbuf_puts(out, ",\n");
 }
 
+/* A description that changed changes this file, so that a daemon that runs reads both again. */
+static void put_described(const struct job_folder *f, struct strbuf *out)
+{
+	struct stat st;
+
+	if (!stat(f->job, &st))
+		strbuf_printf(out, "    // described at %lld.%09ld\n", (long long)st.st_mtim.tv_sec,
+			      st.st_mtim.tv_nsec);
+}
+
 static void put_configuration(const struct own_daemon *o, const struct json *types,
 			      const struct job_folder *folder, const char *name, double idle_s,
 			      struct strbuf *out)
@@ -133,9 +143,11 @@ static void put_configuration(const struct own_daemon *o, const struct json *typ
 	for (const struct json *t = json_first(types); t; t = json_next(t)) {
 		if (!strcmp(json_key(t), name) || !folder_of(t, &other))
 			continue; /* a folder that was removed is forgotten, or the file could not be read */
+		put_described(&other, out);
 		job_folder_type(&other, json_key(t), out);
 		strbuf_puts(out, ",\n");
 	}
+	put_described(folder, out);
 	job_folder_type(folder, name, out);
 	strbuf_puts(out, "\n  }\n}\n");
 }

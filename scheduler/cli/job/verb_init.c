@@ -404,10 +404,14 @@ static int init(struct init *in, struct err *err)
 	const struct options *o = in->o;
 	char name[JOB_FOLDER_NAME + 1], dir[PATH_MAX];
 	struct strbuf out = { 0 };
-	int rc = job_command_take(&in->d, o->word, o->n_words, in->c, err);
+	struct job_typed typed;
+	int rc = job_command_take(&in->d, o->word, o->n_words, in->c, &typed, err);
 
 	if (rc)
 		return rc;
+	in->d.epochs = typed.epochs[0] ? mem_strdup(typed.epochs) : NULL; /* what was typed is what runs */
+	if (typed.epochs[0] && !in->d.epochs)
+		return err_nomem(err, "the epochs");
 	job_folder_name(o->word, o->n_words, name);
 	if (o->name)
 		snprintf(name, sizeof name, "%s", o->name);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/io.h"
 #include "common/mem.h"
 #include "common/places.h"
 #include "common/text/text.h"
@@ -21,6 +22,7 @@ struct options {
 	struct submit_options submit;
 	struct cli_list factor;
 	bool detach;
+	char typed_batch[JOB_COMMAND_TYPED], typed_epochs[64]; /* submit.batches, .epochs may point here */
 	double idle_s;
 	char **word;
 	size_t n_words;
@@ -41,6 +43,53 @@ static uint64_t fingerprint(const struct profile_design *d)
 			h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
 	}
 	return h;
+}
+
+/* What the user typed into the command is the job's. An open {epochs} is what was said last, or asked for. */
+static int take_typed(const struct cli *c, struct options *o, const struct job_typed *typed, struct err *err)
+{
+	if (typed->epochs[0] && o->submit.epochs)
+		return err_fail(err, ERR_ARG,
+				"the command says %s epochs, and --epochs %s; write {epochs} into the "
+				"command if --epochs is meant",
+				typed->epochs, o->submit.epochs);
+	if (typed->batch[0])
+		cli_notice(c,
+			   "the batch size %s of the command is kept; write {batch} there to have the "
+			   "most accurate one in time chosen",
+			   typed->batch);
+	snprintf(o->typed_batch, sizeof o->typed_batch, "%s", typed->batch);
+	snprintf(o->typed_epochs, sizeof o->typed_epochs, "%s", typed->epochs);
+	if (typed->batch[0])
+		o->submit.batches = o->typed_batch;
+	if (typed->epochs[0])
+		o->submit.epochs = o->typed_epochs;
+	return 0;
+}
+
+static void last_epochs(const struct job_folder *f, struct options *o)
+{
+	size_t len = 0;
+	char *text = NULL;
+
+	if (o->submit.epochs || !job_folder_has(f->shown_epochs) ||
+	    io_read_file(f->shown_epochs, sizeof o->typed_epochs - 1, &text, &len, NULL))
+		return;
+	snprintf(o->typed_epochs, sizeof o->typed_epochs, "%.*s", (int)strcspn(text, "\n"), text);
+	if (o->typed_epochs[0])
+		o->submit.epochs = o->typed_epochs;
+	free(text);
+}
+
+/* The daemon took the job: the next one has as many. A folder that cannot be written remembers nothing. */
+static void keep_epochs(const struct job_folder *f, const struct options *o)
+{
+	char text[sizeof o->typed_epochs + 1];
+
+	if (!o->submit.epochs || strlen(o->submit.epochs) >= sizeof o->typed_epochs)
+		return;
+	snprintf(text, sizeof text, "%s\n", o->submit.epochs);
+	io_write_file(f->shown_epochs, text, strlen(text), NULL);
 }
 
 static int default_factors(const struct options *o, struct profile_design *d, struct err *err)
@@ -70,12 +119,40 @@ static int default_factors(const struct options *o, struct profile_design *d, st
 	return rc;
 }
 
-static int folder_of_command(const struct cli *c, const struct options *o, struct job_folder *out,
-			     struct err *err)
+/* A typed batch size becomes one of the job's, measured or not: else the daemon would refuse it. */
+static int add_batch(const struct job_folder *f, const char *batch, struct err *err)
+{
+	static const struct job_folder_notes nothing;
+	struct profile_factor *to = NULL;
+	struct profile_design d;
+	double v, typed = 0.0;
+	int rc;
+
+	profile_design_init(&d);
+	rc = profile_design_read(&d, f->job, err);
+	text_number(batch, &typed);
+	for (size_t i = 0; i < d.n_factors && !rc; i++)
+		if (!strcmp(d.factor[i].name, "batch"))
+			to = &d.factor[i];
+	for (size_t i = 0; to && i < to->n_levels; i++)
+		if (text_number(to->level[i], &v) && v == typed)
+			to = NULL;
+	if (to && to->n_levels < PROFILE_MAX_LEVELS) {
+		to->level[to->n_levels] = mem_strdup(batch);
+		if (to->level[to->n_levels])
+			to->n_levels++;
+		rc = job_folder_write(f, &d, &nothing, err);
+	}
+	profile_design_release(&d);
+	return rc;
+}
+
+static int folder_of_command(const struct cli *c, struct options *o, struct job_folder *out, struct err *err)
 {
 	static const struct job_folder_notes nothing;
 	char dir[PATH_MAX], name[JOB_FOLDER_NAME + 1];
 	struct own_daemon own;
+	struct job_typed typed;
 	struct profile_design d;
 	uint64_t h;
 	int rc;
@@ -83,7 +160,9 @@ static int folder_of_command(const struct cli *c, const struct options *o, struc
 	profile_design_init(&d);
 	rc = place_absolute(".", &d.work_dir, err);
 	if (!rc)
-		rc = job_command_take(&d, o->word, o->n_words, c, err);
+		rc = job_command_take(&d, o->word, o->n_words, NULL, &typed, err);
+	if (!rc)
+		rc = take_typed(c, o, &typed, err);
 	if (!rc)
 		rc = own_daemon_find(&own, err);
 	if (!rc) {
@@ -92,8 +171,17 @@ static int folder_of_command(const struct cli *c, const struct options *o, struc
 		snprintf(dir, sizeof dir, "%.3000s/%s-%08x", own.dir, name, (unsigned)h);
 		rc = job_folder_open(out, dir, job_folder_is(dir) ? NULL : name, err);
 	}
+	if (!rc)
+		last_epochs(out, o);
+	if (!rc && typed.has_epochs && !o->submit.epochs)
+		rc = err_fail(err, ERR_ARG,
+			      "how many epochs? Add --epochs N, or a range to choose from: --epochs 1..10");
 	if (!rc && !job_folder_is(dir)) {
-		rc = default_factors(o, &d, err);
+		d.epochs = typed.has_epochs ? mem_strdup(o->submit.epochs) : NULL;
+		if (typed.has_epochs && !d.epochs)
+			rc = err_nomem(err, "the epochs");
+		if (!rc)
+			rc = default_factors(o, &d, err);
 		d.kind = PROFILE_LHS;
 		d.lhs_runs = 24;
 		d.max_spread = 1.0;
@@ -104,6 +192,8 @@ static int folder_of_command(const struct cli *c, const struct options *o, struc
 		if (!rc)
 			rc = job_folder_write(out, &d, &nothing, err);
 	}
+	if (!rc && typed.batch[0])
+		rc = add_batch(out, typed.batch, err);
 	profile_design_release(&d);
 	return rc;
 }
@@ -201,6 +291,7 @@ static int run(const struct cli *c, const struct options *o, const struct job_fo
 		json_free(reply);
 		return client_say(&f);
 	}
+	keep_epochs(folder, o);
 	say_unknown(c, folder, &a);
 	submit_answer_put(&a, false, c, &out);
 	if (!c->quiet)
@@ -233,8 +324,8 @@ int verb_run(int argc, char **argv)
 		  &o.submit.slo_s },
 		{ 0, "set", CLI_LIST, "K=V,...", "values of other parameters; may be repeated",
 		  &o.submit.set },
-		{ 0, "epochs", CLI_TEXT, "A..B | N", "number of epochs, or a range to choose from",
-		  &o.submit.epochs },
+		{ 0, "epochs", CLI_TEXT, "A..B | N",
+		  "what {epochs} in the command stands for, or a range to choose from", &o.submit.epochs },
 		{ 0, "confidence", CLI_CONFIDENCE, "C", "confidence of the promise (default: 0.9)",
 		  &o.submit.confidence },
 		{ 0, "best-effort", CLI_FLAG, NULL,
@@ -253,7 +344,9 @@ int verb_run(int argc, char **argv)
 		.synopsis = "FOLDER [--slo TIME] [options]\n[--slo TIME] [options] -- PROGRAM ARGUMENT...",
 		.what = "Runs your own training command with the most accurate batch size that ends in time, "
 			"and\n"
-			"shows its output. Your own daemon decides, runs it and learns from it. All "
+			"shows its output. Numbers in the command stay as they are: only {batch}, {epochs} "
+			"and "
+			"the like are\nfilled in. Your own daemon decides, runs it and learns from it. All "
 			"your\ncommands share this daemon; it starts when it is needed and exits when it is "
 			"idle. The exit code "
 			"is that\n"
@@ -288,6 +381,7 @@ int verb_run(int argc, char **argv)
 		      : folder_of_command(&c, &o, &folder, &err);
 	if (rc)
 		return cli_fail(&err);
+	last_epochs(&folder, &o);
 	o.submit.type = type;
 	if (!submit_options_check(&c, &o.submit))
 		return 2;

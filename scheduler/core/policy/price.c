@@ -8,7 +8,7 @@
  * configs/worlds/bigdl.json with other seeds than those of the bars, the loads of the bars among those looked
  * at; 4 does nearly as well (docs/MEASURED.md). */
 #define AMPLIFIED 8.0
-#define QUIET 8.0 /* usual gaps without an arrival, after which the price fades */
+#define QUIET 8.0 /* usual gaps without an arrival, after which the price fades, or is gone if none runs */
 
 static void count(struct price *p)
 {
@@ -30,15 +30,30 @@ void price_see(struct price *p, int64_t now_ns, double harm)
 	p->has_next = true;
 }
 
-double price_at(const struct price *p, int64_t now_ns)
+/* As of this moment: the last arrival counts, if it was before. */
+static struct price as_of(const struct price *p, int64_t now_ns)
 {
 	struct price then = *p;
-	double quiet_s;
 
 	if (then.has_next && now_ns > then.next_ns)
 		count(&then);
+	return then;
+}
+
+double price_at(const struct price *p, int64_t now_ns)
+{
+	struct price then = as_of(p, now_ns);
+	double quiet_s;
+
 	if (!then.n || !(then.harm > 0.0))
 		return 0.0;
 	quiet_s = 1e-9 * (double)(now_ns - then.last_ns);
 	return AMPLIFIED * then.harm * (quiet_s > QUIET * then.gap_s ? QUIET * then.gap_s / quiet_s : 1.0);
+}
+
+bool price_lull(const struct price *p, int64_t now_ns)
+{
+	struct price then = as_of(p, now_ns);
+
+	return 1e-9 * (double)(now_ns - then.last_ns) > QUIET * then.gap_s;
 }

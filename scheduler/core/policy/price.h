@@ -7,8 +7,9 @@
  * the process-seconds that the arrivals wanted, estimates the cost of a process-second to later jobs. A job
  * that is slowed down stays longer and slows more jobs in turn; the factor in price.c accounts for that.
  *
- * The price is 0 as long as jobs do not harm each other, rises with the load, and fades when none arrives. It
- * reads no clock and allocates nothing. */
+ * The price is 0 as long as jobs do not harm each other, rises with the load, and fades when none arrives; it
+ * is gone then if none runs or waits, because those who made it are no longer there. It reads no clock and
+ * allocates nothing. */
 #ifndef SCHEDULER_CORE_PRICE_H
 #define SCHEDULER_CORE_PRICE_H
 
@@ -31,5 +32,7 @@ struct price {                  /* all zero: no arrival yet */
 void price_see(struct price *p, int64_t now_ns, double harm);
 /* The price of a process-second at this moment, in the unit of values. */
 double price_at(const struct price *p, int64_t now_ns);
+/* The price fades: no job has arrived for long. A machine on which none runs or waits then has no price. */
+bool price_lull(const struct price *p, int64_t now_ns);
 
 #endif

@@ -167,6 +167,7 @@ static int submit(struct daemon *d, struct job *probe, int64_t now_ns, struct de
 					.policy = d->setup->config->policy,
 					.model = d->setup->slot[probe->slot].name,
 					.type = probe->type,
+					.epochs = job_epochs_given(probe),
 					.slo_s = NAN,
 					.accuracy_error =
 						decide_accuracy_noise(d->setup->slot[probe->slot].model) };

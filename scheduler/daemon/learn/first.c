@@ -1,6 +1,6 @@
 /* Jobs of a type that has no model yet: which batch they take, and how long they may run. How often each
  * batch was taken is counted as jobs come and end, so that to choose one takes no longer where there are many
- * jobs. And batches that jobs cannot be run with: too large for the memory, as a rule. See learning.h. */
+ * jobs. See learning.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +66,10 @@ void learning_first_ended(struct learning *l, const struct job *job)
 	struct tried *t = find(of_type(l, job->type_number), job->row.batch);
 	enum job_state state = job->row.state;
 
+	if (state == JOB_FAILED)
+		learning_run_failed(l, job, job->row.ended_ns);
+	else if (learning_is_observation(&job->row))
+		learning_run_went_well(l, job);
 	if (state == JOB_FAILED && !t && job->row.batch > 0.0)
 		t = make(l, job->type_number, job->row.batch);
 	if (!t)
@@ -88,38 +92,11 @@ static bool fails(const struct tried *t)
 	return t && t->n_failed && !t->n_times;
 }
 
-static bool has_candidate(const struct model *m, double batch)
-{
-	for (size_t i = 0; i < m->n_candidates; i++)
-		if (m->candidate[i] == batch)
-			return true;
-	return false;
-}
-
-void learning_drop_failing(const struct learning *l, struct job *job)
-{
-	const struct model *m = l->d->setup->slot[job->slot].model;
-	const struct first_batches *f = of_type(l, job->type_number);
-	size_t kept = 0;
-
-	if (!m || !f || job->row.batches)
-		return;
-	for (size_t i = 0; i < job->n_batches; i++)
-		kept += has_candidate(m, job->batch[i]) || !fails(find(f, job->batch[i]));
-	if (!kept)
-		return;
-	kept = 0;
-	for (size_t i = 0; i < job->n_batches; i++)
-		if (has_candidate(m, job->batch[i]) || !fails(find(f, job->batch[i])))
-			job->batch[kept++] = job->batch[i];
-	job->n_batches = kept;
-}
-
 void learning_first_restore(struct learning *l)
 {
 	const struct job_list *list[] = { &l->d->jobs.ended, &l->d->jobs.live };
 
-	l->n_firsts = 0;
+	l->n_firsts = l->n_failing = 0;
 	for (size_t i = 0; i < 2; i++) {
 		for (const struct job *j = list[i]->first; j; j = j->after) {
 			if (j->row.state == JOB_REJECTED)

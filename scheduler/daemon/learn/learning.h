@@ -6,6 +6,7 @@
  *   observe.c          what ended jobs teach: bounds, drift, which kinds of jobs are known
  *   shown.c            what `stats` and a monitoring system show of it
  *   first.c            jobs of a type that has no model yet
+ *   failing.c          batches that a user's jobs fail with
  *   family_probe.c     a short separate run where a job's context was never measured
  *   retrain.c          when to train, the result, and putting a model to use
  *   training_thread.c  the thread that trains; training.c: what it does; training_data.c: the tables it needs
@@ -53,9 +54,17 @@ bool learning_knows(struct learning *l, const struct job *job, char *why, size_t
  * average; NaN: none has ended. */
 double learning_first_batch(const struct learning *l, const struct job *job, const double *batch, size_t n,
                             double *out_guess_s);
-/* Takes batches out of the job's choice with which jobs of its type have only ever failed (out of memory,
- * say), unless the model's table has runs with them, the user named them, or no other is left. */
+/* ---- failing.c ---- */
+/* A run has failed: its batch, its reason and its user count. And one that ended well: what failed before is
+ * forgotten. */
+void learning_run_failed(struct learning *l, const struct job *job, int64_t now_ns);
+void learning_run_went_well(struct learning *l, const struct job *job);
+/* Is the batch no candidate for this job, because runs failed with it? */
+bool learning_fails(const struct learning *l, const struct job *job, double batch);
+/* Takes such batches out of the job's choice, unless the user named them, or no other is left. */
 void learning_drop_failing(const struct learning *l, struct job *job);
+/* A run of the job has failed, and is repeated: where its batch fails, the job gets the next smaller one. */
+void learning_next_smaller(const struct learning *l, struct job *job);
 /* A job was admitted, and a job has ended, in any state: counts how often each batch was taken. */
 void learning_first_taken(struct learning *l, const struct job *job);
 void learning_first_ended(struct learning *l, const struct job *job);

@@ -30,6 +30,18 @@ struct first_batches {
 	struct tried tried[LEARNING_BATCHES];
 };
 
+#define LEARNING_FAILING 1024 /* of all types and users */
+
+struct failing {             /* a batch that a user's jobs of a type failed with: failing.c */
+	int type;
+	uid_t uid;
+	double batch;
+	uint64_t command;    /* of the type, when they did */
+	unsigned n;          /* failures since one ended well */
+	bool memory;         /* one spoke of a lack of memory */
+	int64_t last_ns;
+};
+
 struct kept_level {
 	int percent;
 	uint64_t n, kept;
@@ -82,6 +94,7 @@ struct learning {
 	struct learner **learner; size_t n; /* by slot */
 	struct learner **fresh; size_t n_fresh; /* of a reload under way: those that are new */
 	struct first_batches *first; size_t n_firsts, firsts_cap;
+	struct failing *failing; size_t n_failing, failing_cap;
 	uint64_t probes;             /* of new families, submitted since the start */
 	struct kept_level level[LEARNING_LEVELS]; size_t n_levels;
 	uint64_t doubted;            /* jobs that nothing was learnt from: learning_doubt() */

@@ -546,6 +546,7 @@ void learning_free(struct learning *l)
 	learners_free(l->learner, l->n);
 	learners_free(l->fresh, l->n_fresh);
 	free(l->first);
+	free(l->failing);
 	if (l->d->learning == l)
 		l->d->learning = NULL;
 	free(l);

@@ -30,7 +30,7 @@ static void put_candidate(struct json_writer *w, const struct decision *d, const
 
 	json_open(w, '{');
 	json_kv_fixed(w, "batch", c->decision, 6);
-	json_kv_fixed(w, "epochs", c->epochs, 6);
+	json_kv_fixed(w, "epochs", isnan(c->epochs) ? a->epochs : c->epochs, 6);
 	json_kv_fixed(w, "lr", a->type ? job_type_lr(a->type, c->decision) : NAN, 9);
 	json_kv_fixed(w, "wait_s", c->wait_s, 6);
 	json_kv_fixed(w, "wait_upper_s", c->wait_upper_s, 6);
@@ -66,7 +66,7 @@ static void put_candidate(struct json_writer *w, const struct decision *d, const
 }
 
 /* What the job could take without a promise. */
-static void put_offer(struct json_writer *w, const struct decision *d)
+static void put_offer(struct json_writer *w, const struct decision *d, const struct decision_about *a)
 {
 	json_put_key(w, "offer");
 	if (d->chosen >= 0 || isnan(d->offer.chance)) {
@@ -75,7 +75,7 @@ static void put_offer(struct json_writer *w, const struct decision *d)
 	}
 	json_open(w, '{');
 	json_kv_fixed(w, "batch", d->offer.decision, 6);
-	json_kv_fixed(w, "epochs", d->offer.epochs, 6);
+	json_kv_fixed(w, "epochs", isnan(d->offer.epochs) ? a->epochs : d->offer.epochs, 6);
 	json_kv_fixed(w, "chance", d->offer.chance, 6);
 	json_kv_fixed(w, "accuracy", d->offer.accuracy, 6);
 	json_kv_fixed(w, "time_s", d->offer.time_s, 6);
@@ -116,7 +116,14 @@ void decision_json(struct json_writer *w, const struct decision *d, const struct
 		json_put_null(w);
 	/* rounded up: what is typed back must be enough */
 	json_kv_fixed(w, "smallest_slo_s", ceil(d->smallest_slo_s * 1e6) / 1e6, 6);
-	put_offer(w, d);
+	put_offer(w, d, a);
+	if (a->n_failing) {
+		json_put_key(w, "failing");
+		json_open(w, '[');
+		for (size_t i = 0; i < a->n_failing; i++)
+			json_put_fixed(w, a->failing[i], 6);
+		json_close(w, ']');
+	}
 	put_beyond(w, d);
 	json_kv_fixed(w, "other_load", d->other_load, 3);
 	json_kv_fixed(w, "other_factor", d->other_factor, 3);

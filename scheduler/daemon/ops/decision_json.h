@@ -11,6 +11,8 @@ struct decision_about {
 	const char *when;            /* "arrival", "start" */
 	const char *policy, *model;  /* model "": none */
 	const struct job_type *type; /* for the learning rates */
+	double failing[JOB_TYPE_MAX_BATCHES]; size_t n_failing; /* batches left out because runs failed */
+	double epochs;               /* where they are not chosen with the batch; NaN: it has none */
 	double slo_s;                /* what was left of it; NaN: none */
 	double took_us;
 	double accuracy_error;       /* within which accuracies are equal; 0: not known */

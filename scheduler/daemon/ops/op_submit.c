@@ -88,6 +88,7 @@ static void what_if(struct request *r, struct submission *f)
 	job.type_number = names_number(&d->jobs.names, f->input.type);
 	job.tenant = f->tenant;
 	binding_give(&b, &job);
+	learning_drop_failing(d->learning, &job);
 	binding_request(&job, &q);
 	before = clock_monotonic_us();
 	if (sched_what_if(d->sched, f->now_ns, &q, &d->decision, &verdict, &err)) {
@@ -102,7 +103,7 @@ static void what_if(struct request *r, struct submission *f)
 			json_put_null(&r->w);
 		}
 		json_put_key(&r->w, "decision");
-		submission_put_decision(d, &r->w, f, took_us);
+		submission_put_decision(d, &r->w, f, &job, took_us);
 		reply_send(r, 0);
 	}
 	job_drop_live_parts(&job);
@@ -395,7 +396,7 @@ static int decide_arrival(struct daemon *d, struct job *job, const struct submis
 	daemon_decided(d, took_us);
 	strbuf_reset(&d->text);
 	json_begin(&w, &d->text, false);
-	submission_put_decision(d, &w, f, took_us);
+	submission_put_decision(d, &w, f, job, took_us);
 	return 0;
 }
 

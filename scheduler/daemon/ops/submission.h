@@ -33,6 +33,6 @@ bool submission_read_handling(struct request *r, struct submission *out);
 bool submission_read(struct request *r, struct submission *out);
 /* The decision in d->decision, as JSON. */
 void submission_put_decision(struct daemon *d, struct json_writer *w, const struct submission *s,
-                             double took_us);
+                             const struct job *job, double took_us);
 
 #endif

@@ -250,6 +250,35 @@ TEST(test_submit_asks_and_shows_the_decision)
 	assert_null(strstr(out, "\"ok\""));
 }
 
+/* The most accurate one that lost by its price is named; what lost for another reason is not. */
+TEST(test_submit_says_what_was_passed_over_for_others)
+{
+	RUN(0, verb_submit,
+	    STEPS(HEAR(NULL),
+		  SAY(OK(1,
+			 "\"verdict\":\"promised\",\"job\":" JOB("12", "queued",
+								 ",\"slo_s\":10,\"confidence\":0.9,\"batch\":"
+								 "256") ","
+									"\"decision\":{\"chosen\":0,"
+									"\"candidates\":["
+									"{\"batch\":256,\"accuracy\":0.86,"
+									"\"reasons\":[]},"
+									"{\"batch\":64,\"accuracy\":0.9,"
+									"\"cost\":0.2,\"reasons\":[\"price\"]"
+									"},"
+									"{\"batch\":16,\"epochs\":4,"
+									"\"accuracy\":0.92,\"cost\":0.5,"
+									"\"reasons\":[\"price\"]},"
+									"{\"batch\":8,\"accuracy\":0.95,"
+									"\"reasons\":[\"slo_exceeded\"]}]}")),
+		  STAY),
+	    "digits");
+	has(out, "passed     batch 16 with 4 epochs, accuracy 0.92");
+	has(out, "other jobs can use its capacity better: it would cost them 0.5");
+	RUN(0, verb_submit, STEPS(HEAR(NULL), SAY(OK(1, TAKEN)), STAY), "digits");
+	assert_null(strstr(out, "passed"));
+}
+
 #define PAIR                                                                                                 \
 	"\"verdict\":\"promised\",\"job\":" JOB("12", "queued",                                              \
 						",\"slo_s\":60,\"confidence\":0.9,\"batch\":128,\"epochs\":" \

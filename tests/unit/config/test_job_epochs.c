@@ -164,6 +164,30 @@ TEST(test_a_job_may_leave_its_epochs_open)
 	job_type_release(&t);
 }
 
+/* A job that gives no epochs leaves them open where the default is a range; only epochs can be open. */
+TEST(test_the_default_of_epochs_may_be_a_range)
+{
+	struct job_type t = type_must("{\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":2,\"max\":100,"
+				      "\"default\":\"3..20\"}}}");
+	struct job_params p = { 0 };
+	struct strbuf out = { 0 };
+	struct json_writer w;
+
+	assert_int_equal(params_of(&t, "{}", &p, NULL), 0);
+	assert_true(job_params_open(&p) && p.epochs_from == 3.0 && p.epochs_to == 20.0);
+	job_params_release(&p);
+	assert_int_equal(params_of(&t, "{\"epochs\":7}", &p, NULL), 0);
+	assert_true(!job_params_open(&p) && p.number[0] == 7.0);
+	job_params_release(&p);
+	json_begin(&w, &out, false);
+	job_type_to_json(&t, &w);
+	assert_non_null(strstr(strbuf_text(&out), "\"default\":\"3..20\""));
+	strbuf_release(&out);
+	job_type_release(&t);
+	type_refused("{\"params\":{\"layers\":{\"kind\":\"integer\",\"default\":\"3..20\"}}}",
+		     ".epochs_param", "only epochs may have a range as default, 'layers' has");
+}
+
 TEST(test_a_range_must_make_sense)
 {
 	struct job_type t = type_must("{\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":2,\"max\":100},"

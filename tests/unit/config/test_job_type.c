@@ -380,8 +380,8 @@ TEST(test_a_type_is_the_design_its_job_was_measured_by)
 	assert_true(t.cpus_min == 2 && t.cpus_max == 2 && t.cpus_default == 2);
 	assert_int_equal(t.n_params, 3);
 	assert_string_equal(t.param[0].name, "epochs");
-	assert_true(t.param[0].kind == PARAM_INTEGER && t.param[0].min == 1 && t.param[0].max == 8);
-	assert_string_equal(t.param[0].otherwise, "4");
+	assert_true(t.param[0].kind == PARAM_INTEGER && t.param[0].min == 1 && t.param[0].max == EPOCHS_MAX);
+	assert_string_equal(t.param[0].otherwise, "2..8"); /* the levels are what may be chosen */
 	assert_string_equal(t.param[1].name, "net");
 	assert_true(t.param[1].kind == PARAM_WORD && t.param[1].n_words == 2);
 	assert_string_equal(t.param[1].otherwise, "b");
@@ -391,6 +391,11 @@ TEST(test_a_type_is_the_design_its_job_was_measured_by)
 	assert_string_equal(t.result.regex, "x(.)");
 	assert_int_equal(t.result.scale, OUTPUT_PERCENT);
 	assert_string_equal(t.epochs_param, "epochs");
+	job_type_release(&t);
+	from_job("{\"epochs\":14,\"command\":[\"t\",\"{batch}\",\"{epochs}\"],"
+		 "\"factors\":{\"batch\":[64,16],\"epochs\":[4,2,8]}}",
+		 "", &t, 0, &err);
+	assert_string_equal(t.param[0].otherwise, "14"); /* what the user typed once */
 	job_type_release(&t);
 	from_job(JOB, ",\"batches\":[32]", &t, 0, &err); /* other keys win */
 	assert_true(t.n_batches == 1 && t.batch[0] == 32);

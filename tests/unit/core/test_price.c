@@ -53,6 +53,15 @@ TEST(test_a_price_fades_when_none_comes)
 	assert_true(price_at(&p, 100000 * S) < 0.001 * soon);
 }
 
+TEST(test_a_lull_begins_where_the_price_fades)
+{
+	struct price p = every(10.0, 1e-4, 100), none = { 0 };
+
+	assert_false(price_lull(&p, (990 + 79) * S));
+	assert_true(price_lull(&p, (990 + 81) * S));
+	assert_true(price_lull(&none, S));
+}
+
 /* A job that is refused, and asks again at the same moment, finds the same price. */
 TEST(test_an_arrival_counts_from_the_next_moment_on)
 {
@@ -153,6 +162,35 @@ TEST(test_a_job_that_is_asked_for_twice_is_one_arrival)
 	}
 	assert_true(price[0] > 0.0);
 	near(price[1], price[0]);
+}
+
+/* Jobs that came at once and harmed each other have all ended. Long after, a job that is alone pays no price,
+ * neither when it arrives nor when it starts, and takes the most accurate one; beside another it pays. */
+TEST(test_an_idle_machine_has_no_price_after_a_burst)
+{
+	struct bed b;
+	struct sched_request r;
+	double most = 0.0;
+
+	make(&b, "postrider", 4);
+	assert_int_equal(submit_batch(&b, 0, 1, &b64, 200), SCHED_PROMISED);
+	assert_int_equal(next(&b, 0), 1);
+	for (uint64_t id = 2; id < 12; id++) { /* rejected, and counted: each would make the first one late */
+		r = job(&b, id, 14);
+		assert_int_equal(submit(&b, (int)id, &r), SCHED_REJECTED);
+	}
+	r = job(&b, 20, 4000);
+	assert_int_equal(sched_what_if(b.s, 100 * S, &r, &b.d, &b.verdict, NULL), 0);
+	assert_true(b.d.price > 0.0); /* the first one still runs */
+	assert_int_equal(sched_remove(b.s, 100 * S, 1, NULL), 0);
+	assert_int_equal(submit(&b, 101, &r), SCHED_PROMISED);
+	assert_true(b.d.price == 0.0 && !b.d.costs);
+	for (size_t i = 0; i < b.d.n_candidates; i++)
+		most = fmax(most, b.d.candidate[i].accuracy);
+	near(b.d.candidate[b.d.chosen].accuracy, most);
+	assert_int_equal(next(&b, 101), 20);
+	near(b.d.candidate[b.d.chosen].accuracy, most);
+	drop(&b);
 }
 
 /* A constant price that no job is worth: on an idle machine one is promised all the same, beside another

@@ -180,6 +180,38 @@ TEST_WITH(test_a_batch_that_jobs_only_fail_with_is_left_alone, open_it, close_on
 	assert_int_equal(candidates_of_bread(), 2);
 }
 
+/* One failure that speaks of memory, or two of any kind, count for their user; for others those of two users
+ * do. A day later, and after one that ended well, the batch is a candidate again. */
+TEST_WITH(test_whose_failures_leave_a_batch_out, open_it, close_one)
+{
+	struct learning *at = l.d->learning;
+	struct job mine = { .row = { .type = "bread", .uid = 1000, .batch = 16.0, .reason = "exit code 1" } };
+	struct job other = mine, third = mine;
+	int64_t now_ns = daemon_now_ns(l.d);
+
+	mine.type_number = other.type_number = third.type_number = names_number(&l.d->jobs.names, "bread");
+	other.row.uid = 1001;
+	third.row.uid = 1002;
+	learning_run_failed(at, &mine, now_ns);
+	assert_false(learning_fails(at, &mine, 16.0));
+	learning_run_failed(at, &mine, now_ns);
+	assert_true(learning_fails(at, &mine, 16.0));
+	assert_false(learning_fails(at, &mine, 8.0) || learning_fails(at, &other, 16.0));
+	other.row.reason = "RuntimeError: CUDA Out Of Memory. Tried to allocate 2 GiB";
+	learning_run_failed(at, &other, now_ns);
+	assert_true(learning_fails(at, &other, 16.0));
+	assert_true(learning_fails(at, &third, 16.0)); /* several have found that out */
+	learning_run_went_well(at, &mine);
+	assert_false(learning_fails(at, &mine, 16.0) || learning_fails(at, &third, 16.0));
+	l.d->clock_offset_ns += (int64_t)86399 * 1000000000;
+	assert_true(learning_fails(at, &other, 16.0));
+	l.d->clock_offset_ns += (int64_t)2 * 1000000000;
+	assert_false(learning_fails(at, &other, 16.0));
+	other.row.reason = "exit code 1";
+	learning_run_failed(at, &other, daemon_now_ns(l.d)); /* what was a day ago does not count with it */
+	assert_false(learning_fails(at, &other, 16.0));
+}
+
 TEST_WITH(test_two_types_get_models_by_themselves_are_promised_and_learn_apart, open_it, close_one)
 {
 	struct outcome o;

@@ -284,6 +284,10 @@ TEST(test_bad_designs_are_refused_by_name)
 	refuses("{" FACTORS ",\"replications\":1.5," COMMAND "}",
 		"replications: is 1.5; it must be a whole number");
 	refuses("{" FACTORS ",\"seed\":-1," COMMAND "}", "seed: is -1; it must be");
+	refuses("{" FACTORS ",\"epochs\":0," COMMAND "}", "epochs: must be a whole number, or a range");
+	refuses("{" FACTORS ",\"epochs\":2.5," COMMAND "}", "epochs: must be a whole number, or a range");
+	refuses("{" FACTORS ",\"epochs\":\"many\"," COMMAND "}",
+		"epochs: must be a whole number, or a range");
 	refuses("{" FACTORS ",\"warm_up\":1," COMMAND "}", "warm_up: must be");
 	refuses("{" FACTORS ",\"timeout_s\":0," COMMAND "}", "timeout_s");
 	refuses("{" FACTORS ",\"design\":\"some\"," COMMAND "}", "d.json: design");
