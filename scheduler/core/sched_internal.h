@@ -50,7 +50,8 @@ struct live {                         /* a job that waits or runs */
 	                                 bound */
 	double told;                  /* the same for the bound that users see */
 	double spread;                /* of the logarithm of its time */
-	struct later_effect later;    /* what arrivals to come do to it */
+	/* What arrivals to come do to it: its spread with them, and the part of a limit that they leave. */
+	double spread_later, limit_part;
 	/* Work, in seconds alone. Done is exact at sched.since_ns; speed is that since then. */
 	double prior_s, total_s, done_s, speed;
 	uint64_t kind;                /* what it is to its neighbours (pairs.h); 0: not known */

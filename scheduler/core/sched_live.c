@@ -70,7 +70,10 @@ uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submit
 					.deadline_ns = live_deadline_ns(submitted_ns, r->slo_s - s->lag_s),
 					.prev = NO_JOB,
 					.next = NO_JOB,
-					.after = NO_JOB };
+					.after = NO_JOB,
+					.spread = BELIEF_USUAL, /* until it is decided about */
+					.spread_later = BELIEF_USUAL,
+					.limit_part = 1.0 };
 	s->live[place].kind = s->kinds ? learn_kind(s, r) : 0;
 	job_index_put(&s->index, r->id, place);
 	return place;
@@ -287,12 +290,15 @@ static double spread_of(const struct candidate *c, double confidence)
 
 void live_take(const struct sched *s, struct live *j, const struct candidate *c)
 {
+	struct later_effect later = learn_later(s, &j->r);
+
 	j->taken = *c;
 	j->ratio = c->time_s > 0.0 && c->guard_s > 0.0 ? c->guard_s / c->time_s : NAN;
 	j->told = c->time_s > 0.0 && c->upper_s > 0.0 ? c->upper_s / c->time_s : NAN;
 	j->prior_s = j->total_s = c->work_s;
 	j->spread = spread_of(c, j->r.confidence);
-	j->later = learn_later(s, &j->r);
+	j->spread_later = hypot(j->spread, later.spread);
+	j->limit_part = exp(-later.shift);
 }
 
 const double *live_batches(const struct sched *s, const struct sched_request *r, size_t *out_n)

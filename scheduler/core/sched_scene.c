@@ -35,9 +35,9 @@ static struct decide_neighbour neighbour_of(const struct live *j, int64_t now_ns
 		.ratio = j->ratio,
 		.deadline_s = promises && j->promised ? live_until_s(j->deadline_ns, now_ns) : INFINITY,
 		.guarded = promises && j->due && j->r.priority >= priority,
-		.until_s = live_until_s(j->deadline_ns, now_ns) * exp(-j->later.shift),
+		.until_s = live_until_s(j->deadline_ns, now_ns) * j->limit_part,
 		.worth = price_value(&j->r) * (isfinite(j->taken.accuracy) ? j->taken.accuracy : 1.0),
-		.spread = hypot(j->spread, j->later.spread),
+		.spread = j->spread_later,
 	};
 }
 
