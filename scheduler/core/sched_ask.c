@@ -4,8 +4,8 @@
 #include "scheduler/core/sched_internal.h"
 
 /* Below this chance, and if its last report of progress showed the delay, a job may be stopped, or another
- * one for its sake. A job between two reports may be about to give one. Of 6,000 jobs 201 were called sure to
- * be late by it and 200 of these were; with 5 %, or 25 % after two reports, 74 of 83. */
+ * one for its sake. A job between two reports may be about to give one. It is the point that 0.05 % of a
+ * normal law was at, by which of 6,000 jobs 201 were called sure to be late, and 200 of these were. */
 #define SURE_CHANCE 0.0025
 
 /* ---- estimates ---- */

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #define STEP 0.05
-#define MOST 1.0 /* of a spread, and of one score: nobody moves it further, however long a job took */
+#define MOST 1.0 /* of a spread, and of one score, however long a job took */
 #define BORROWED 5 /* jobs that what all have counts for */
 
 static const struct adapt_who everybody = { .type = -1 };
