@@ -154,7 +154,7 @@ TEST_WITH(test_a_probe_tells_the_level_of_a_new_context, NULL, close_one)
 	assert_true(after.upper_s > truth);
 	/* what others know stays */
 	again = belief(2);
-	assert_true(again.time_s == other.time_s && again.upper_s == other.upper_s);
+	assert_true(again.time_s == other.time_s && again.upper_s <= other.upper_s);
 	/* a restart forgets nothing */
 	talk_close(t);
 	assert_int_equal(fixture_stop(&fixture, SIGKILL), -SIGKILL);

@@ -5,6 +5,7 @@
 
 #define STEP 0.05
 #define MOST 1.0 /* of a spread, and of one score, however long a job took */
+#define UNKNOWN 0.2 /* spread, before any job has told */
 #define BORROWED 5 /* jobs that what all have counts for */
 
 static const struct adapt_who everybody = { .type = -1 };
@@ -42,5 +43,8 @@ struct later_effect later_of(const struct ledger *l, struct adapt_who who)
 
 	if (!e.n)
 		e = of_all(l);
-	return (struct later_effect){ fmax(e.mean, 0.0), e.spread };
+	return (struct later_effect){
+		.shift = fmax(e.mean, 0.0),
+		.spread = fmax(e.spread, UNKNOWN * (1.0 - (double)e.n / LEDGER_RECENT)),
+	};
 }

@@ -8,9 +8,12 @@
  *           (adaptive conformal inference: Gibbs and Candes, NeurIPS 2021), so that such bounds hold as
  *           often as they say.
  *
+ * Before the first jobs have ended nobody knows what arrivals will do, and that is not the same as nothing:
+ * the spread is UNKNOWN at first, and falls to the learnt one within LEDGER_RECENT jobs.
+ *
  * Chances and costs of decisions allow for it, and the bound that users see has it in it. The guard that
  * promises rest on has not: later jobs are admitted only if promises hold. Both numbers are kept by user and
- * type; those who have none yet begin with what all users together have, and the first with nothing. */
+ * type; those who have none yet begin with what all users together have. */
 #ifndef SCHEDULER_CORE_LATER_H
 #define SCHEDULER_CORE_LATER_H
 

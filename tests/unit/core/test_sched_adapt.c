@@ -343,7 +343,7 @@ TEST(test_times_work_and_bounds_are_corrected_together)
 		before = ask_one(&b, &b64, 1);
 		near(before.time_s, 100.0);
 		near(before.model_s, 100.0);
-		near(before.upper_s, 120.0);
+		near(before.guard_s, 120.0);
 		learn(&b, 1, 1.5, 400); /* the first ones, without a bias yet, are out of the window */
 		after = ask_one(&b, &b64, 1);
 		near(after.model_s, 100.0);
@@ -420,7 +420,7 @@ TEST(test_without_observations_the_model_speaks)
 		learn(&plain, 1, 1.5, 200);
 		assert_int_equal(sched_what_if(b.s, 0, &(struct sched_request){ 0 }, &b.d, &b.verdict, NULL),
 				 -ERR_ARG);
-		near(ask_one(&b, &b128, 0).upper_s, log ? 60.0 : 50.0 + 20.0 / 11.0 * 6.0);
+		near(ask_one(&b, &b128, 0).guard_s, log ? 60.0 : 50.0 + 20.0 / 11.0 * 6.0);
 		/* a type that none was seen of follows the others */
 		assert_true(ask_one(&plain, &b128, 2).time_s > 70.0);
 		drop(&plain);
