@@ -69,10 +69,10 @@ bool carry_ticks(struct daemon *d)
 
 /* Into `out`, what the job gets; an engine chooses for its jobs. The scheduler has counted, so they are
  * there. */
-static const char *take_devices(struct daemon *d, const struct job *job, struct strbuf *out)
+static const char *take_devices(struct daemon *d, const struct job *job, const struct decision *decision,
+				struct strbuf *out)
 {
-	const struct candidate *c = d->decision.chosen >= 0 ? &d->decision.candidate[d->decision.chosen]
-							    : NULL;
+	const struct candidate *c = decision->chosen >= 0 ? &decision->candidate[decision->chosen] : NULL;
 	const struct config *config = d->setup->config;
 
 	if (!c || !c->devices || (!life_advised(job) && config_engine(config, carry_executor(config, job))))
@@ -85,8 +85,7 @@ static const char *take_devices(struct daemon *d, const struct job *job, struct 
 	return out->text;
 }
 
-/* d->decision has its batch. */
-static void turn_of(struct daemon *d, struct job *job, double took_us)
+static void turn_of(struct daemon *d, struct job *job, const struct decision *decision, double took_us)
 {
 	struct life_event e = carry_event(d, LIFE_TURN, job);
 	const struct setup *s = d->setup;
@@ -102,20 +101,20 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 		.took_us = took_us,
 		.accuracy_error = decide_accuracy_noise(slot->model),
 	};
-	struct strbuf devices = { 0 };
+	struct strbuf devices = { 0 }, text = { 0 };
 	struct json_writer w;
 
 	daemon_decided(d, took_us);
-	strbuf_reset(&d->text);
-	json_begin(&w, &d->text, false);
-	decision_json(&w, &d->decision, &about);
-	e.decision = &d->decision;
-	e.text = strbuf_text(&d->text);
+	json_begin(&w, &text, false);
+	decision_json(&w, decision, &about);
+	e.decision = decision;
+	e.text = strbuf_text(&text);
 	e.policy = names_keep(&d->jobs.names, s->config->policy);
 	e.model = names_keep(&d->jobs.names, slot->name[0] ? slot->name : NULL);
-	e.devices = take_devices(d, job, &devices);
+	e.devices = take_devices(d, job, decision, &devices);
 	carry_out(d, &e, NULL);
 	strbuf_release(&devices);
+	strbuf_release(&text);
 }
 
 /* A job without a chance leaves the queue. */
@@ -133,6 +132,7 @@ static void give_up(struct daemon *d, uint64_t id, struct job *job)
 void carry_turns(struct daemon *d)
 {
 	double began = clock_monotonic_us();
+	struct decision decision;
 	uint64_t id;
 
 	while (!d->draining && !d->store_failed) {
@@ -144,12 +144,12 @@ void carry_turns(struct daemon *d)
 			daemon_later(d);
 			return;
 		}
-		starts = sched_next(d->sched, daemon_now_ns(d), &id, &d->decision);
+		starts = sched_next(d->sched, daemon_now_ns(d), &id, &decision);
 		if (!starts && !sched_hopeless(d->sched, &id))
 			return;
 		job = jobs_find(&d->jobs, id);
 		if (job && starts)
-			turn_of(d, job, clock_monotonic_us() - before);
+			turn_of(d, job, &decision, clock_monotonic_us() - before);
 		else if (!starts)
 			give_up(d, id, job);
 	}
@@ -223,14 +223,15 @@ static void started(struct daemon *d, struct job *job, int64_t at_ns, pid_t pid)
 int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err)
 {
 	double before = clock_monotonic_us();
-	int rc = job->ready ? 0 : sched_start_now(d->sched, daemon_now_ns(d), job->id, &d->decision, err);
+	struct decision decision;
+	int rc = job->ready ? 0 : sched_start_now(d->sched, daemon_now_ns(d), job->id, &decision, err);
 
 	if (rc)
 		return rc;
 	if (job->ready)
 		sched_owner_started(d->sched, daemon_now_ns(d), job->id, NULL);
 	else
-		turn_of(d, job, clock_monotonic_us() - before);
+		turn_of(d, job, &decision, clock_monotonic_us() - before);
 	daemon_changed(d);
 	started(d, job, daemon_now_ns(d), 0);
 	return 0;

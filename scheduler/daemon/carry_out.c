@@ -347,7 +347,7 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 	case LIFE_ESTIMATE: ask_estimate(d, job, a->what, next); break;
 	case LIFE_COUNT_VERDICT:
 		outcome_stats_verdict(&d->stats, a->verdict);
-		metrics_decided(&d->metrics, a->verdict, &d->decision);
+		metrics_decided(&d->metrics, a->verdict, a->decision);
 		if (a->verdict != SCHED_REJECTED)
 			learning_first_taken(d->learning, job);
 		break;

@@ -107,7 +107,6 @@ struct daemon {
 	struct start_lag lag;           /* of jobs on this machine */
 	/* scratch of one request or event */
 	struct strbuf out, text;
-	struct decision decision;
 	uint64_t *estimate_id; struct sched_estimate *estimate; size_t estimate_cap;
 	int64_t turn_began_ns, turn_cpu_ns; /* of the server's turn under way */
 	int64_t turn_cpu_at_ns;             /* when turn_cpu_ns was read: then, or shortly before */

@@ -1,16 +1,12 @@
 /* Jobs that are queued and not with the scheduler: they wait for another job to end (`after`), or their run
  * failed and is to be repeated (`retry`). They are looked at when a job has ended, not in every turn. See
  * daemon.h. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "common/mem.h"
-#include "scheduler/daemon/binding.h"
-#include "scheduler/daemon/daemon.h"
-#include "scheduler/daemon/ops/decision_json.h"
+#include "scheduler/daemon/admission.h"
 
 void waiting_add(struct daemon *d, struct job *job)
 {
@@ -124,61 +120,32 @@ static const char *why_not(const struct daemon *d, const struct job *job, char *
 	return buf;
 }
 
-/* What is asked of the scheduler: of a job whose run failed no less than the rest of its objective. */
-static void request_of(const struct daemon *d, const struct job *job, struct sched_request *q)
-{
-	char why[8];
-
-	binding_request(job, q);
-	if (job->row.verdict != VERDICT_WAITING) {
-		q->slo_s -= (double)(daemon_now_ns(d) - job->row.submitted_ns) / 1e9;
-		q->slo_s = q->slo_s > 0.0 && job->row.verdict == VERDICT_PROMISED ? q->slo_s : NAN;
-		q->best_effort = true;
-		q->chance = 0.0;
-	} else if (!learning_knows(d->learning, job, why, sizeof why)) {
-		q->slo_s = NAN;
-	}
-}
-
 /* False: the scheduler has no room yet. */
 static bool hand_over(struct daemon *d, struct job *job)
 {
-	const struct model_slot *slot = &d->setup->slot[job->slot];
 	struct life_event e = carry_event(d, LIFE_ADMITTED, job);
-	struct decision_about about = { .at_ns = e.now_ns,
-					.when = "arrival",
-					.policy = d->setup->config->policy,
-					.model = slot->name,
-					.type = job->type,
-					.epochs = job_epochs_given(job),
-					.slo_s = job->row.slo_s,
-					.accuracy_error = decide_accuracy_noise(slot->model) };
-	double before = clock_monotonic_us();
-	struct sched_request q;
+	struct admission a;
+	struct strbuf text = { 0 };
 	struct err err = { 0 };
 	struct json_writer w;
-	int rc;
+	int rc = admission_decide(d, job, e.now_ns, true, &a, &err);
 
-	learning_drop_failing(d->learning, job);
-	if (job->row.attempt)
-		learning_next_smaller(d->learning, job);
-	request_of(d, job, &q);
-	rc = sched_submit(d->sched, e.now_ns, &q, &d->decision, &e.verdict, &err);
 	if (rc == -ERR_BUSY)
 		return false;
 	if (rc) {
 		e = carry_event(d, LIFE_CANCEL, job);
 		e.text = err.text;
 	} else {
-		about.took_us = clock_monotonic_us() - before;
-		daemon_decided(d, about.took_us);
-		strbuf_reset(&d->text);
-		json_begin(&w, &d->text, false);
-		decision_json(&w, &d->decision, &about);
-		e.decision = &d->decision;
-		e.text = strbuf_text(&d->text);
+		if (a.why[0])
+			job_set_reason(job, a.why);
+		json_begin(&w, &text, false);
+		admission_json(d, job, e.now_ns, &a, &w);
+		e.verdict = a.verdict;
+		e.decision = &a.decision;
+		e.text = strbuf_text(&text);
 	}
 	carry_out(d, &e, NULL);
+	strbuf_release(&text);
 	return true;
 }
 

@@ -172,6 +172,14 @@ static void take_verdict(const struct life_event *e)
 	}
 }
 
+static void count_verdict(const struct life_event *e, struct life_actions *out)
+{
+	struct life_action *a = act(out, LIFE_COUNT_VERDICT, e->job);
+
+	a->verdict = e->verdict;
+	a->decision = e->decision;
+}
+
 static void add_decision(const struct life_event *e, struct life_actions *out)
 {
 	const struct candidate *c = chosen(e->decision);
@@ -212,7 +220,7 @@ static int submitted(struct life *l, const struct life_event *e, struct life_act
 	if (e->waits)
 		act(out, LIFE_ADMIT, job);
 	else
-		act(out, LIFE_COUNT_VERDICT, job)->verdict = e->verdict;
+		count_verdict(e, out);
 	if (r->state == JOB_REJECTED)
 		job_drop_live_parts(job);
 	tell(out, r->state == JOB_REJECTED ? "rejected" : "submitted", job);
@@ -235,7 +243,7 @@ static void admitted(struct life *l, const struct life_event *e, struct life_act
 	}
 	act(out, LIFE_UPDATE_ROW, job);
 	add_decision(e, out);
-	act(out, LIFE_COUNT_VERDICT, job)->verdict = e->verdict;
+	count_verdict(e, out);
 	tell(out, r->state == JOB_REJECTED ? "rejected" : "admitted", job);
 	if (r->state == JOB_REJECTED)
 		act(out, LIFE_CLOSE, job);

@@ -134,6 +134,7 @@ struct life_action {
 	struct sched_estimate estimate;
 	double time_s;
 	enum sched_verdict verdict;
+	const struct decision *decision; /* behind the verdict; NULL: none; valid as the texts */
 };
 
 #define LIFE_MAX_ACTIONS 24

@@ -37,6 +37,7 @@ struct submit_answer {                 /* borrows from the reply */
 	struct job_view job;
 	struct decision_view decision;
 	const struct json *after_more; /* further jobs that it waits for; NULL: none */
+	const char *reason;            /* of a dry run: why nothing can be promised yet; NULL: it can */
 	const char *probe;             /* the job that finds out about its context; NULL: none does */
 };
 int submit_answer_read(const struct json *reply, bool dry_run, struct submit_answer *out,

@@ -403,6 +403,7 @@ int submit_answer_read(const struct json *reply, bool dry_run, struct submit_ans
 	size_t i = 0;
 
 	*out = (struct submit_answer){ .duplicate = json_bool(json_get(reply, "duplicate"), false),
+				       .reason = json_string(json_get(reply, "reason"), NULL),
 				       .probe = json_string(json_get(reply, "probe"), NULL) };
 	out->has_job = job_view_read(json_get(reply, "job"), &out->job);
 	if (!out->has_job && !dry_run)

@@ -45,7 +45,7 @@ static void put_headline(const struct submit_answer *a, bool dry_run, struct str
 	switch (a->verdict) {
 	case SUBMIT_PROMISED: strbuf_printf(out, "admitted: %s is promised\n", want); break;
 	case SUBMIT_BEST_EFFORT:
-		if (any_objective && a->has_job && a->job.r.reason)
+		if (any_objective && (a->reason || (a->has_job && a->job.r.reason)))
 			strbuf_printf(out, "admitted as best effort, without a promise of %s\n", want);
 		else if (any_objective)
 			strbuf_printf(out, "admitted as best effort: %s cannot be promised\n", want);
@@ -144,6 +144,8 @@ void submit_answer_put(const struct submit_answer *a, bool dry_run, const struct
 	/* The daemon accepts a job of a new kind to learn from it. */
 	if (a->verdict == SUBMIT_BEST_EFFORT && a->has_job && a->job.r.reason && !a->duplicate)
 		strbuf_printf(out, "  note       %s\n", cli_clean(a->job.r.reason));
+	else if (a->reason)
+		strbuf_printf(out, "  note       %s\n", cli_clean(a->reason));
 	if (a->probe)
 		strbuf_printf(out,
 			      "  probe      job %s, a short run of this context, which was never measured; "

@@ -10,11 +10,10 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "common/mem.h"
 #include "common/rng.h"
+#include "scheduler/daemon/admission.h"
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/learn/learning_internal.h"
-#include "scheduler/daemon/ops/decision_json.h"
 
 #define LEAST_SHARED 0.1 /* of the errors: with less a probe would tell nothing of other jobs */
 
@@ -157,35 +156,24 @@ static int make_job(struct daemon *d, const struct job *job, const char *key, in
 	return rc;
 }
 
-/* Queues it like any job. `decision` is scratch. */
-static int submit(struct daemon *d, struct job *probe, int64_t now_ns, struct decision *decision,
-		  struct err *err)
+/* Queues it like any job. */
+static int submit(struct daemon *d, struct job *probe, int64_t now_ns, struct err *err)
 {
 	struct life_event e = carry_event(d, LIFE_SUBMITTED, probe);
-	struct decision_about about = { .at_ns = now_ns,
-					.when = "arrival",
-					.policy = d->setup->config->policy,
-					.model = d->setup->slot[probe->slot].name,
-					.type = probe->type,
-					.epochs = job_epochs_given(probe),
-					.slo_s = NAN,
-					.accuracy_error =
-						decide_accuracy_noise(d->setup->slot[probe->slot].model) };
+	struct admission a;
 	struct strbuf text = { 0 };
-	struct sched_request q;
 	struct json_writer w;
-	int rc;
+	int rc = admission_decide(d, probe, now_ns, true, &a, err);
 
-	binding_request(probe, &q);
-	rc = sched_submit(d->sched, now_ns, &q, decision, &e.verdict, err);
-	if (!rc && e.verdict == SCHED_REJECTED)
+	if (!rc && a.verdict == SCHED_REJECTED)
 		rc = err_fail(err, ERR_BUSY, "there is no room for it");
 	if (rc)
 		return rc;
 	json_begin(&w, &text, false);
-	decision_json(&w, decision, &about);
+	admission_json(d, probe, now_ns, &a, &w);
 	e.now_ns = now_ns;
-	e.decision = decision;
+	e.verdict = a.verdict;
+	e.decision = &a.decision;
 	e.text = strbuf_text(&text);
 	rc = text.failed ? err_nomem(err, "a decision") : carry_out(d, &e, err);
 	strbuf_release(&text);
@@ -209,15 +197,11 @@ struct job *learning_probe_make(struct learning *l, const struct job *job, int64
 
 uint64_t learning_probe_submit(struct learning *l, struct job *probe, int64_t now_ns)
 {
-	struct decision *decision = probe ? mem_alloc(sizeof *decision) : NULL;
 	struct err err = { 0 };
-	int rc;
 
 	if (!probe)
 		return 0;
-	rc = decision ? submit(l->d, probe, now_ns, decision, &err) : err_nomem(&err, "a probe");
-	free(decision);
-	if (rc) {
+	if (submit(l->d, probe, now_ns, &err)) {
 		job_free(probe);
 		log_warn("no probe of a new context: %s", err.text);
 		return 0;

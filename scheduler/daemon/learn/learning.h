@@ -5,8 +5,7 @@
  *
  *   observe.c          what ended jobs teach: bounds, drift, which kinds of jobs are known
  *   shown.c            what `stats` and a monitoring system show of it
- *   first.c            jobs of a type that has no model yet
- *   failing.c          batches that a user's jobs fail with
+ *   batches.c          which batches jobs took and failed with, for core/admit
  *   family_probe.c     a short separate run where a job's context was never measured
  *   retrain.c          when to train, the result, and putting a model to use
  *   training_thread.c  the thread that trains; training.c: what it does; training_data.c: the tables it needs
@@ -23,6 +22,7 @@
 #include "common/err.h"
 #include "common/json/json.h"
 #include "predictors/data/features.h"
+#include "scheduler/core/admit/admit.h"
 #include "scheduler/core/learn/drift.h"
 
 struct daemon;
@@ -47,25 +47,16 @@ const char *learning_doubt(const struct learning *l, const struct job *job);
 int learning_prepare(struct learning *l, const struct setup *fresh, struct err *err);
 /* After it: another model may be in use, or other settings. */
 void learning_model_changed(struct learning *l);
-/* False: nothing can be promised to such a job yet, and `why` says so in a sentence. */
-bool learning_knows(struct learning *l, const struct job *job, char *why, size_t size);
-/* Which batch a job without a model takes, so that all batches are soon known: of `batch` the one that the
- * fewest jobs of its type had, the one nearest to the middle first. *out_guess_s: how long such jobs took on
- * average; NaN: none has ended. */
-double learning_first_batch(const struct learning *l, const struct job *job, const double *batch, size_t n,
-                            double *out_guess_s);
-/* ---- failing.c ---- */
-/* A run has failed: its batch, its reason and its user count. And one that ended well: what failed before is
- * forgotten. */
-void learning_run_failed(struct learning *l, const struct job *job, int64_t now_ns);
-void learning_run_went_well(struct learning *l, const struct job *job);
+/* ---- batches.c: what admission is to know (core/admit/admit.h) ---- */
+struct admit_memory learning_memory(const struct learning *l, const struct job *job);
+/* A hash of what jobs of its type run. */
+uint64_t learning_command(const struct learning *l, const struct job *job);
 /* Is the batch no candidate for this job, because runs failed with it? */
 bool learning_fails(const struct learning *l, const struct job *job, double batch);
-/* Takes such batches out of the job's choice, unless the user named them, or no other is left. */
-void learning_drop_failing(const struct learning *l, struct job *job);
-/* A run of the job has failed, and is repeated: where its batch fails, the job gets the next smaller one. */
-void learning_next_smaller(const struct learning *l, struct job *job);
-/* A job was admitted, and a job has ended, in any state: counts how often each batch was taken. */
+/* A run has failed that is repeated: its batch, its reason and its user count. */
+void learning_run_failed(struct learning *l, const struct job *job, int64_t now_ns);
+/* A job was admitted, and a job has ended, in any state: counts how often each batch was taken, and which
+ * fail. */
 void learning_first_taken(struct learning *l, const struct job *job);
 void learning_first_ended(struct learning *l, const struct job *job);
 /* ---- family_probe.c ---- */

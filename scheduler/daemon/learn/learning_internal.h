@@ -2,6 +2,7 @@
 #ifndef SCHEDULER_DAEMON_LEARN_LEARNING_INTERNAL_H
 #define SCHEDULER_DAEMON_LEARN_LEARNING_INTERNAL_H
 
+#include "scheduler/core/admit/admit.h"
 #include "scheduler/core/learn/drift.h"
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/learn/training_thread.h"
@@ -10,48 +11,12 @@
 #define LEARNING_MOST_ACCURACY 1e6 /* where no model says what is plausible */
 #define LEARNING_LEVELS 16   /* confidences told apart, to the whole percent */
 #define LEARNING_RECENT 200  /* jobs behind the latest share that was kept */
-#define LEARNING_KINDS 1024  /* told apart; jobs of further ones stay without a promise until the next
-                                training */
 #define LEARNING_FIRST 30    /* jobs that say how a model errs, where it does not say so itself */
-
-#define LEARNING_BATCHES 256 /* told apart of a type without a model; a further one counts as never tried */
-
-struct tried {               /* a batch that jobs without a model took, or that jobs failed with: first.c */
-	double batch;        /* 0: free */
-	size_t n;            /* jobs without a model that live, are done, lost or failed */
-	size_t n_failed;     /* with a model or without one */
-	size_t n_times;      /* jobs that tell how long they took */
-	double log_s;        /* sum of the logarithms of these times */
-};
-
-struct first_batches {
-	int type;
-	size_t n;
-	struct tried tried[LEARNING_BATCHES];
-};
-
-#define LEARNING_FAILING 1024 /* of all types and users */
-
-struct failing {             /* a batch that a user's jobs of a type failed with: failing.c */
-	int type;
-	uid_t uid;
-	double batch;
-	uint64_t command;    /* of the type, when they did */
-	unsigned n;          /* failures since one ended well */
-	bool memory;         /* one spoke of a lack of memory */
-	int64_t last_ns;
-};
 
 struct kept_level {
 	int percent;
 	uint64_t n, kept;
 	bool recent[LEARNING_RECENT]; /* a ring */
-};
-
-struct kind {                /* of jobs, since the model came to use */
-	int type;
-	char stranger[128];  /* why the model does not know them; "": it does */
-	size_t n;
 };
 
 /* One for each slot of the setup: a model, and what its jobs teach. */
@@ -62,7 +27,7 @@ struct learner {
 	bool is_new;                 /* it came with a reload, and has not looked for its versions */
 
 	/* what ended jobs tell */
-	struct kind *kind; size_t n_kinds, kinds_cap;
+	struct strangers strangers;
 	struct drift *drift;         /* NULL: it is not known yet how the model errs */
 	double first[LEARNING_FIRST]; size_t n_first; /* scores until then */
 	char model_name[64];         /* all of this is about; setup.h */
@@ -93,8 +58,8 @@ struct learning {
 	struct daemon *d;
 	struct learner **learner; size_t n; /* by slot */
 	struct learner **fresh; size_t n_fresh; /* of a reload under way: those that are new */
-	struct first_batches *first; size_t n_firsts, firsts_cap;
-	struct failing *failing; size_t n_failing, failing_cap;
+	struct first_batches first;
+	struct failing_batches failing;
 	uint64_t probes;             /* of new families, submitted since the start */
 	struct kept_level level[LEARNING_LEVELS]; size_t n_levels;
 	uint64_t doubted;            /* jobs that nothing was learnt from: learning_doubt() */
@@ -122,8 +87,4 @@ bool learner_train_busy(const struct learner *e);
 size_t learner_train_after(const struct learner *e); /* jobs; 0: not automatically */
 void learning_first_restore(struct learning *l); /* counts the jobs in memory */
 bool learning_is_observation(const struct job_record *row);
-/* How many of a stranger's kind ended, and of others of its type: what adapts does so by type. */
-void learner_kind_ended(const struct learner *l, int type, const char *stranger, size_t *out_alike,
-                        size_t *out_others);
-
 #endif

@@ -8,9 +8,9 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "scheduler/core/admit/knowledge.h"
 #include "scheduler/core/outcome.h"
 #include "scheduler/daemon/binding.h"
-#include "scheduler/daemon/learn/knowledge.h"
 #include "scheduler/daemon/learn/learning_internal.h"
 
 /* ---- how many promises were kept ---- */
@@ -41,94 +41,6 @@ static void count_kept(struct learning *l, const struct job_record *row, double 
 	level->kept += kept;
 }
 
-/* ---- kinds of jobs: those the model knows, and strangers (unknown kinds), by the value that is unknown
- * ---- */
-
-static struct kind *kind_find(struct learner *l, int type, const char *stranger)
-{
-	for (size_t i = 0; i < l->n_kinds; i++) {
-		if (l->kind[i].type == type && !strcmp(l->kind[i].stranger, stranger))
-			return &l->kind[i];
-	}
-	return NULL;
-}
-
-static void kind_count(struct learner *l, int type, const char *stranger)
-{
-	struct kind *k = kind_find(l, type, stranger);
-
-	if (!k && (l->n_kinds == LEARNING_KINDS ||
-		   mem_grow((void **)&l->kind, &l->kinds_cap, l->n_kinds + 1, sizeof *l->kind)))
-		return;
-	if (!k) {
-		k = &l->kind[l->n_kinds++];
-		*k = (struct kind){ .type = type };
-		snprintf(k->stranger, sizeof k->stranger, "%s", stranger);
-	}
-	k->n++;
-}
-
-void learner_kind_ended(const struct learner *l, int type, const char *stranger, size_t *out_alike,
-			size_t *out_others)
-{
-	*out_alike = *out_others = 0;
-	for (size_t i = 0; i < l->n_kinds; i++) {
-		if (l->kind[i].type == type)
-			*(strcmp(l->kind[i].stranger, stranger) ? out_others : out_alike) += l->kind[i].n;
-	}
-}
-
-/* The model is still to be trained, on such jobs. */
-static void say_untrained(const struct learner *e, char *why, size_t size)
-{
-	size_t after = learner_type(e) ? learner_type(e)->first_after : 0;
-
-	int n = snprintf(why, size, "there is no model of such jobs yet: it runs without a promise");
-
-	if (n < 0 || (size_t)n >= size)
-		return;
-	if (learner_train_busy(e))
-		snprintf(why + n, size - (size_t)n, "; the first is being trained");
-	else if (after)
-		snprintf(why + n, size - (size_t)n,
-			 "; the first is trained after %zu of them, and %zu have ended", after,
-			 e->since_training);
-	else
-		snprintf(why + n, size - (size_t)n, " until one is trained");
-}
-
-bool learning_knows(struct learning *l, const struct job *job, char *why, size_t size)
-{
-	const struct setup *s = l->d->setup;
-	struct learner *e = learner_of(l, job);
-	const struct model *m = learner_slot(e)->model;
-	char stranger[sizeof e->kind->stranger];
-	size_t after = s->config->learning.promise_after, alike, others;
-
-	if (size)
-		why[0] = '\0';
-	if (!m && s->policy.policy->predictor) {
-		say_untrained(e, why, size);
-		return false;
-	}
-	if (!m || !job->bound ||
-	    model_knows(m, job_values(job), job->n_epoch_choices > 0, stranger, sizeof stranger))
-		return true;
-	learner_kind_ended(e, names_number(&l->d->jobs.names, job->row.type), stranger, &alike, &others);
-	/* Without adaptation, or among other jobs of the type, what such jobs took does not reach their
-	 * bounds. */
-	if (s->config->learning.adapt && !others && alike >= after)
-		return true;
-	if (!s->config->learning.adapt || others)
-		snprintf(why, size, "%s: it runs without a promise until a model is trained on such jobs",
-			 stranger);
-	else
-		snprintf(why, size,
-			 "%s: it runs without a promise, as %zu such jobs have ended and %zu are needed",
-			 stranger, alike, after);
-	return false;
-}
-
 /* ---- drift ---- */
 
 /* How the model errs on jobs it has not seen: its own residuals, or the first jobs it meets. unit: what a
@@ -153,7 +65,8 @@ static void begin_anew(struct learner *l)
 	const struct conformal *c = s->model ? &s->model->time.conformal : NULL;
 
 	snprintf(l->model_name, sizeof l->model_name, "%s", s->name);
-	l->n_kinds = l->n_first = 0;
+	strangers_release(&l->strangers);
+	l->n_first = 0;
 	drift_free(l->drift);
 	l->drift = NULL;
 	if (c && c->log && c->n >= 8)
@@ -294,7 +207,7 @@ static void observe(struct learner *e, const struct job *job, const char *strang
 	if (!quiet)
 		seen.met = &e->l->d->met;
 	sched_observe(e->l->d->sched, &seen);
-	kind_count(e, job->type_number, stranger);
+	strangers_count(&e->strangers, job->type_number, stranger);
 	/* An error of the model on jobs it does not know says nothing about the machine. */
 	if (!*stranger && !of.family)
 		watch_drift(e, job->type_number, r->type, r->model_s,
@@ -325,7 +238,7 @@ static struct families families_of(const struct learner *e, const struct job *jo
 const char *learning_doubt(const struct learning *l, const struct job *job)
 {
 	const struct learner *e = learner_of(l, job);
-	char stranger[sizeof e->kind->stranger];
+	char stranger[STRANGERS_TEXT];
 
 	strangeness(e, job_values(job), job->n_epoch_choices > 0, stranger, sizeof stranger);
 	return doubt_of(e, job, *stranger);
@@ -334,7 +247,7 @@ const char *learning_doubt(const struct learning *l, const struct job *job)
 void learning_ended(struct learning *l, const struct job *job)
 {
 	struct learner *e = learner_of(l, job);
-	char stranger[sizeof e->kind->stranger];
+	char stranger[STRANGERS_TEXT];
 	const char *doubt;
 
 	if (!learning_is_observation(&job->row))
@@ -365,7 +278,7 @@ static int by_end(const void *a_, const void *b_)
 static void observe_again(struct learning *l, const struct job *job)
 {
 	struct learner *e = learner_of(l, job);
-	char stranger[sizeof e->kind->stranger] = "";
+	char stranger[STRANGERS_TEXT] = "";
 	struct families of = { 0 };
 	struct binding b;
 
@@ -422,7 +335,7 @@ static void learner_free(struct learner *e)
 		return;
 	learner_train_release(e);
 	drift_free(e->drift);
-	free(e->kind);
+	strangers_release(&e->strangers);
 	free(e->type);
 	free(e);
 }
@@ -545,8 +458,8 @@ void learning_free(struct learning *l)
 		return;
 	learners_free(l->learner, l->n);
 	learners_free(l->fresh, l->n_fresh);
-	free(l->first);
-	free(l->failing);
+	first_release(&l->first);
+	failing_release(&l->failing);
 	if (l->d->learning == l)
 		l->d->learning = NULL;
 	free(l);

@@ -54,7 +54,7 @@ static void put_types(const struct learning *l, struct json_writer *w)
 		int type = names_number(&l->d->jobs.names, c->type[i].name);
 		size_t known, strangers;
 
-		learner_kind_ended(e, type, "", &known, &strangers);
+		strangers_ended(&e->strangers, type, "", &known, &strangers);
 		if (known + strangers == 0)
 			continue;
 		json_open(w, '{');

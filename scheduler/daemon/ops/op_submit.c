@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/mem.h"
+#include "scheduler/daemon/admission.h"
 #include "scheduler/daemon/ops/submission.h"
 #include "scheduler/daemon/retention.h"
 
@@ -63,12 +63,10 @@ static bool bind_job(struct request *r, const struct submission *f, struct bindi
 static void what_if(struct request *r, struct submission *f)
 {
 	struct daemon *d = r->d;
-	struct sched_request q;
+	struct admission a;
 	struct binding b;
-	enum sched_verdict verdict;
 	struct err err = { 0 };
 	struct job job = { .id = d->next_id }; /* for the length of this question */
-	double before, took_us;
 
 	if (!submission_read(r, f))
 		return;
@@ -88,22 +86,19 @@ static void what_if(struct request *r, struct submission *f)
 	job.type_number = names_number(&d->jobs.names, f->input.type);
 	job.tenant = f->tenant;
 	binding_give(&b, &job);
-	learning_drop_failing(d->learning, &job);
-	binding_request(&job, &q);
-	before = clock_monotonic_us();
-	if (sched_what_if(d->sched, f->now_ns, &q, &d->decision, &verdict, &err)) {
+	if (admission_decide(d, &job, f->now_ns, false, &a, &err)) {
 		reply_err(r, &err, NULL);
 	} else {
-		took_us = clock_monotonic_us() - before;
-		daemon_decided(d, took_us);
 		reply_begin(r);
-		json_kv_string(&r->w, "verdict", sched_verdict_name(verdict));
+		json_kv_string(&r->w, "verdict", sched_verdict_name(a.verdict));
+		if (a.why[0])
+			json_kv_string(&r->w, "reason", a.why);
 		if (f->dry_run) {
 			json_put_key(&r->w, "job");
 			json_put_null(&r->w);
 		}
 		json_put_key(&r->w, "decision");
-		submission_put_decision(d, &r->w, f, &job, took_us);
+		admission_json(d, &job, f->now_ns, &a, &r->w);
 		reply_send(r, 0);
 	}
 	job_drop_live_parts(&job);
@@ -273,9 +268,10 @@ static int new_job(struct request *r, const struct submission *f, struct binding
 	return rc;
 }
 
-/* probe: the job that finds out about its context; 0: none does */
+/* d and its text NULL: nothing is decided yet. probe: the job that finds out about its context; 0: none
+ * does. */
 static void reply_submitted(struct request *r, const struct job *job, const struct decision *d,
-			    uint64_t probe)
+			    const char *text, uint64_t probe)
 {
 	char id[24];
 	const struct candidate *c = d && d->chosen >= 0 ? &d->candidate[d->chosen] : NULL;
@@ -296,114 +292,20 @@ static void reply_submitted(struct request *r, const struct job *job, const stru
 	json_put_key(&r->w, "job");
 	job_json(&r->w, &job->row, &live);
 	json_put_key(&r->w, "decision");
-	json_put_raw(&r->w, d ? strbuf_text(&r->d->text) : NULL);
+	json_put_raw(&r->w, text);
 	snprintf(id, sizeof id, "%llu", (unsigned long long)probe);
 	if (probe)
 		json_kv_string(&r->w, "probe", id);
 	reply_send(r, daemon_ticket(r->d));
 }
 
-/* The candidate that teaches at the least cost: what could best be in time, or the fastest. */
-static const struct candidate *to_learn_from(const struct decision *d)
-{
-	const struct candidate *best = isnan(d->offer.chance) ? NULL : &d->offer;
-
-	for (size_t i = 0; i < d->n_candidates && isnan(d->offer.chance); i++) {
-		const struct candidate *c = &d->candidate[i];
-
-		if (!(c->reasons & REASONS_NO_ROOM) && (!best || c->time_s < best->time_s))
-			best = c;
-	}
-	return best;
-}
-
-/* From here on the job has one candidate. False: no memory. */
-static bool narrow(struct job *job, double batch, double epochs)
-{
-	double *one = mem_array(1, sizeof *one);
-
-	if (!one)
-		return false;
-	*one = batch;
-	free(job->batch);
-	job->batch = one;
-	job->n_batches = 1;
-	if (job->n_epoch_choices) {
-		job->epoch_choice[0] = epochs;
-		job->n_epoch_choices = 1;
-	}
-	return true;
-}
-
-/* Of a job like none the model has seen, its belief is all there is: the candidate that would be promised, or
- * the likeliest to be in time. */
-static int best_guess(struct daemon *d, struct job *job, int64_t now_ns, struct err *err)
-{
-	enum sched_verdict verdict;
-	const struct candidate *c;
-	struct sched_request q;
-	int rc;
-
-	if (isnan(job->row.slo_s))
-		return 0;
-	binding_request(job, &q);
-	q.best_effort = false;
-	q.chance = 0.0;
-	rc = sched_what_if(d->sched, now_ns, &q, &d->decision, &verdict, err);
-	if (rc)
-		return rc;
-	c = d->decision.chosen >= 0 ? &d->decision.candidate[d->decision.chosen]
-				    : to_learn_from(&d->decision);
-	return !c || narrow(job, c->decision, c->epochs) ? 0 : err_nomem(err, "the batch of a job");
-}
-
-/* A job without a model takes the batch that is least known. */
-static int first_steps(struct daemon *d, struct job *job, int64_t now_ns, struct err *err)
-{
-	double batch;
-
-	if (d->setup->slot[job->slot].model)
-		return best_guess(d, job, now_ns, err);
-	batch = learning_first_batch(d->learning, job, job->batch, job->n_batches, &job->guess_s);
-	return narrow(job, batch, NAN) ? 0 : err_nomem(err, "the batch of a job");
-}
-
-/* The decision, and its text in d->text. The scheduler has the job if that worked. */
-static int decide_arrival(struct daemon *d, struct job *job, const struct submission *f,
-			  enum sched_verdict *out_verdict, struct err *err)
-{
-	struct sched_request q;
-	struct json_writer w;
-	char why[192];
-	double before = clock_monotonic_us(), took_us;
-	bool known = learning_knows(d->learning, job, why, sizeof why);
-	int rc;
-
-	learning_drop_failing(d->learning, job);
-	rc = known ? 0 : first_steps(d, job, f->now_ns, err);
-	if (rc)
-		return rc;
-	binding_request(job, &q);
-	/* A job like none the model has seen is taken, and learned from, but nothing is promised. */
-	if (!known)
-		q.slo_s = NAN;
-	rc = sched_submit(d->sched, f->now_ns, &q, &d->decision, out_verdict, err);
-	took_us = clock_monotonic_us() - before;
-	if (rc)
-		return rc;
-	if (!known)
-		job_set_reason(job, why);
-	daemon_decided(d, took_us);
-	strbuf_reset(&d->text);
-	json_begin(&w, &d->text, false);
-	submission_put_decision(d, &w, f, job, took_us);
-	return 0;
-}
-
 static void submit(struct request *r, const struct submission *f)
 {
 	struct daemon *d = r->d;
 	struct job *job = NULL, *probe;
+	struct admission a;
+	struct strbuf text = { 0 };
+	struct json_writer w;
 	struct binding b = { 0 };
 	struct life_event e;
 	struct err err = { 0 };
@@ -419,30 +321,38 @@ static void submit(struct request *r, const struct submission *f)
 	}
 	e = carry_event(d, LIFE_SUBMITTED, job);
 	e.waits = f->waits;
-	rc = f->waits ? 0 : decide_arrival(d, job, f, &e.verdict, &err);
+	rc = f->waits ? 0 : admission_decide(d, job, f->now_ns, true, &a, &err);
 	if (rc) {
 		reply_err(r, &err, NULL);
 		job_free(job);
 		return;
 	}
 	e.now_ns = f->now_ns;
-	e.decision = f->waits ? NULL : &d->decision;
-	e.text = strbuf_text(&d->text);
+	if (!f->waits) {
+		if (a.why[0])
+			job_set_reason(job, a.why);
+		json_begin(&w, &text, false);
+		admission_json(d, job, f->now_ns, &a, &w);
+		e.verdict = a.verdict;
+		e.decision = &a.decision;
+		e.text = strbuf_text(&text);
+	}
 	probe = f->waits ? NULL : learning_probe_make(d->learning, job, f->now_ns);
-	rc = d->text.failed ? err_nomem(&err, "a decision") : carry_out(d, &e, &err);
+	rc = text.failed ? err_nomem(&err, "a decision") : carry_out(d, &e, &err);
 	if (rc) {
 		sched_remove(d->sched, f->now_ns, job->id, NULL);
 		reply_error(r, rc == -ERR_BUSY ? "storage_failed" : "internal", NULL, NULL, "%s", err.text);
 		job_free(job);
 		job_free(probe);
+		strbuf_release(&text);
 		return;
 	}
 	d->next_id++;
 	/* The events of the job follow its reply. Without memory for the watch the job is still taken. */
 	if (f->watch)
 		watch_add(d, r->conn, job->id, NULL);
-	reply_submitted(r, job, f->waits ? NULL : &d->decision,
-			learning_probe_submit(d->learning, probe, f->now_ns));
+	reply_submitted(r, job, e.decision, e.text, learning_probe_submit(d->learning, probe, f->now_ns));
+	strbuf_release(&text);
 	if (job->row.state == JOB_REJECTED) /* it has ended */
 		retention_ended(d->retention);
 	jobs_trim(&d->jobs, d->setup->config->max_finished);

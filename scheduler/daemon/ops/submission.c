@@ -274,25 +274,3 @@ bool submission_read(struct request *r, struct submission *out)
 	out->input.cpus = (uint32_t)cpus;
 	return request_fine(r) && read_priority(r, out) && read_value(r, out) && read_sequence(r, out);
 }
-
-void submission_put_decision(struct daemon *d, struct json_writer *w, const struct submission *s,
-			     const struct job *job, double took_us)
-{
-	const struct model_slot *slot = &d->setup->slot[setup_slot_of(d->setup, s->type->name)];
-	struct decision_about about = {
-		.at_ns = s->now_ns,
-		.when = "arrival",
-		.policy = d->setup->config->policy,
-		.model = slot->name,
-		.type = s->type,
-		.epochs = job_epochs_given(job),
-		.slo_s = s->slo_s,
-		.took_us = took_us,
-		.accuracy_error = decide_accuracy_noise(slot->model),
-	};
-
-	for (size_t i = 0; i < s->type->n_batches && !job->row.batches; i++)
-		if (learning_fails(d->learning, job, s->type->batch[i]))
-			about.failing[about.n_failing++] = s->type->batch[i];
-	decision_json(w, &d->decision, &about);
-}

@@ -31,8 +31,4 @@ struct submission {
 bool submission_read_handling(struct request *r, struct submission *out);
 /* All others. False: answered. */
 bool submission_read(struct request *r, struct submission *out);
-/* The decision in d->decision, as JSON. */
-void submission_put_decision(struct daemon *d, struct json_writer *w, const struct submission *s,
-                             const struct job *job, double took_us);
-
 #endif

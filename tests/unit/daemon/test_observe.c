@@ -53,11 +53,16 @@ static uint64_t whole_job(const char *members, double run_s)
 }
 
 /* Whether a job is promised something; `out`: why not. */
+/* A dry run says the same. */
 static bool promised(const char *members, char *out, size_t size)
 {
+	struct json *dry = client_ask(&c, "{\"op\":\"submit\",\"dry_run\":true%s}", members);
 	struct json *v = client_ask(&c, "{\"op\":\"submit\"%s}", members);
 	bool is = !strcmp(text_at(v, "verdict"), "promised");
 
+	assert_string_equal(text_at(dry, "verdict"), text_at(v, "verdict"));
+	assert_string_equal(text_at(dry, "reason"), text_at(v, "job.reason"));
+	json_free(dry);
 	snprintf(out, size, "%s", text_at(v, "job.reason"));
 	client_error(&c, "{\"op\":\"cancel\",\"job\":\"%s\"}", text_at(v, "job.job"));
 	json_free(v);

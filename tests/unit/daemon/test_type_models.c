@@ -149,6 +149,42 @@ TEST_WITH(test_a_type_without_a_model_tries_its_batches_and_says_why_nothing_is_
 	assert_null(model_of("bread"));
 }
 
+static bool third_is_in(const struct local_daemon *at)
+{
+	return jobs_find(&at->d->jobs, 3)->row.verdict != VERDICT_WAITING;
+}
+
+/* Jobs that waited for another come in by the same rules: each takes the batch that is least tried, and says
+ * why nothing is promised. */
+TEST_WITH(test_jobs_that_waited_are_admitted_as_those_that_arrive, open_it, close_one)
+{
+	double batch[3];
+	struct json *v;
+
+	v = client_ask(&c, "{\"op\":\"submit\",\"type\":\"bread\",\"mode\":\"advise\"}");
+	json_free(v);
+	for (int i = 0; i < 2; i++) {
+		v = client_ask(&c, "{\"op\":\"submit\",\"type\":\"bread\",\"mode\":\"advise\",\"after\":"
+				   "\"1\",\"slo_s\":1000}");
+		assert_string_equal(text_at(v, "verdict"), "waiting");
+		json_free(v);
+	}
+	v = client_ask(&c, "{\"op\":\"started\",\"job\":\"1\"}");
+	batch[0] = number_at(v, "job.batch");
+	json_free(v);
+	l.d->clock_offset_ns += (int64_t)50e9;
+	assert_string_equal(client_error(&c, "{\"op\":\"finished\",\"job\":\"1\",\"run_s\":50}"), "");
+	local_until(&l, third_is_in);
+	for (int i = 1; i < 3; i++) {
+		v = client_ask(&c, "{\"op\":\"status\",\"job\":\"%d\"}", i + 1);
+		assert_string_equal(text_at(v, "job.verdict"), "best_effort");
+		assert_non_null(strstr(text_at(v, "job.reason"), "there is no model of such jobs yet"));
+		batch[i] = number_at(v, "job.batch");
+		json_free(v);
+	}
+	assert_true(batch[0] != batch[1] && batch[1] != batch[2] && batch[0] != batch[2]);
+}
+
 /* The candidates of a job that could have any batch. */
 static size_t candidates_of_bread(void)
 {
@@ -178,38 +214,6 @@ TEST_WITH(test_a_batch_that_jobs_only_fail_with_is_left_alone, open_it, close_on
 	assert_in_range(failed, 1, 3);
 	local_until(&l, bread_is_known);
 	assert_int_equal(candidates_of_bread(), 2);
-}
-
-/* One failure that speaks of memory, or two of any kind, count for their user; for others those of two users
- * do. A day later, and after one that ended well, the batch is a candidate again. */
-TEST_WITH(test_whose_failures_leave_a_batch_out, open_it, close_one)
-{
-	struct learning *at = l.d->learning;
-	struct job mine = { .row = { .type = "bread", .uid = 1000, .batch = 16.0, .reason = "exit code 1" } };
-	struct job other = mine, third = mine;
-	int64_t now_ns = daemon_now_ns(l.d);
-
-	mine.type_number = other.type_number = third.type_number = names_number(&l.d->jobs.names, "bread");
-	other.row.uid = 1001;
-	third.row.uid = 1002;
-	learning_run_failed(at, &mine, now_ns);
-	assert_false(learning_fails(at, &mine, 16.0));
-	learning_run_failed(at, &mine, now_ns);
-	assert_true(learning_fails(at, &mine, 16.0));
-	assert_false(learning_fails(at, &mine, 8.0) || learning_fails(at, &other, 16.0));
-	other.row.reason = "RuntimeError: CUDA Out Of Memory. Tried to allocate 2 GiB";
-	learning_run_failed(at, &other, now_ns);
-	assert_true(learning_fails(at, &other, 16.0));
-	assert_true(learning_fails(at, &third, 16.0)); /* several have found that out */
-	learning_run_went_well(at, &mine);
-	assert_false(learning_fails(at, &mine, 16.0) || learning_fails(at, &third, 16.0));
-	l.d->clock_offset_ns += (int64_t)86399 * 1000000000;
-	assert_true(learning_fails(at, &other, 16.0));
-	l.d->clock_offset_ns += (int64_t)2 * 1000000000;
-	assert_false(learning_fails(at, &other, 16.0));
-	other.row.reason = "exit code 1";
-	learning_run_failed(at, &other, daemon_now_ns(l.d)); /* what was a day ago does not count with it */
-	assert_false(learning_fails(at, &other, 16.0));
 }
 
 TEST_WITH(test_two_types_get_models_by_themselves_are_promised_and_learn_apart, open_it, close_one)

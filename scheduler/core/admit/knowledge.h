@@ -1,8 +1,8 @@
 /* Does the model know jobs like this one? A model also predicts for a network that it has never seen, from
  * what it knows about others. So such a job runs without a promise until there are observations of it
  * (`promise_after` of the configuration). Pure; called at submission. */
-#ifndef SCHEDULER_DAEMON_LEARN_KNOWLEDGE_H
-#define SCHEDULER_DAEMON_LEARN_KNOWLEDGE_H
+#ifndef SCHEDULER_CORE_ADMIT_KNOWLEDGE_H
+#define SCHEDULER_CORE_ADMIT_KNOWLEDGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Does the model know jobs like this one? See knowledge.h. */
-#include "scheduler/daemon/learn/knowledge.h"
+#include "scheduler/core/admit/knowledge.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* scheduler/daemon/learn/knowledge: which jobs the model knows, and what is strange about the others. */
+/* scheduler/core/admit/knowledge: which jobs the model knows, and what is strange about the others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/daemon/learn/knowledge.h"
+#include "scheduler/core/admit/knowledge.h"
 #include "tests/support/test.h"
 
 /* What training leaves of a table: a schema and the features; no more is looked at. */

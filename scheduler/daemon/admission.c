@@ -1,0 +1,100 @@
+/* See admission.h. */
+#include "scheduler/daemon/admission.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "scheduler/core/admit/admit.h"
+#include "scheduler/daemon/binding.h"
+#include "scheduler/daemon/ops/decision_json.h"
+
+/* The batches and epochs of the job become those of the terms. */
+static int keep_terms(struct job *job, const struct admit_terms *t, struct err *err)
+{
+	job->guess_s = t->guess_s;
+	if (t->n_batches) {
+		double *copy = mem_array(t->n_batches, sizeof *copy);
+
+		if (!copy)
+			return err_nomem(err, "the batches of a job");
+		memcpy(copy, t->batch, t->n_batches * sizeof *copy);
+		free(job->batch);
+		job->batch = copy;
+		job->n_batches = t->n_batches;
+	}
+	if (!isnan(t->epochs) && job->n_epoch_choices) {
+		job->epoch_choice[0] = t->epochs;
+		job->n_epoch_choices = 1;
+	}
+	return 0;
+}
+
+/* A run of it failed: it waits to be repeated. */
+static bool is_repeated(const struct job *job)
+{
+	return job->row.attempt && job->row.verdict != VERDICT_WAITING;
+}
+
+int admission_decide(struct daemon *d, struct job *job, int64_t now_ns, bool keep, struct admission *out,
+		     struct err *err)
+{
+	double before = clock_monotonic_us();
+	struct sched_request asked, q;
+	struct admit_memory known = learning_memory(d->learning, job);
+	struct admit_job j = {
+		.request = &asked,
+		.model = d->setup->slot[job->slot].model,
+		.command = known.failing->n ? learning_command(d->learning, job) : 0,
+		.named = job->row.batches,
+		.again = is_repeated(job),
+		.promised = job->row.verdict == VERDICT_PROMISED,
+		.failed_batch = job->row.batch,
+		.waited_s = (double)(now_ns - job->row.submitted_ns) / 1e9,
+		.type_batch = job->type && !job->row.batches ? job->type->batch : NULL,
+		.n_type_batches = job->type && !job->row.batches ? job->type->n_batches : 0,
+	};
+	struct admit_terms terms;
+	int rc;
+
+	binding_request(job, &asked);
+	rc = admit_terms(d->sched, now_ns, &known, &j, &out->decision, &terms, err);
+	if (!rc)
+		rc = keep_terms(job, &terms, err);
+	if (rc)
+		return rc;
+	binding_request(job, &asked); /* it borrows what the job has now */
+	q = admit_request(&terms, &asked);
+	q.batch = asked.batch;
+	q.epochs = asked.epochs;
+	rc = (keep ? sched_submit : sched_what_if)(d->sched, now_ns, &q, &out->decision, &out->verdict, err);
+	out->took_us = clock_monotonic_us() - before;
+	memcpy(out->why, terms.why, sizeof out->why);
+	if (!rc)
+		daemon_decided(d, out->took_us);
+	return rc;
+}
+
+void admission_json(const struct daemon *d, const struct job *job, int64_t now_ns, const struct admission *a,
+		    struct json_writer *w)
+{
+	const struct model_slot *slot = &d->setup->slot[job->slot];
+	struct decision_about about = {
+		.at_ns = now_ns,
+		.when = "arrival",
+		.policy = d->setup->config->policy,
+		.model = slot->name,
+		.type = job->type,
+		.epochs = job_epochs_given(job),
+		.slo_s = job->row.slo_s,
+		.took_us = a->took_us,
+		.accuracy_error = decide_accuracy_noise(slot->model),
+	};
+
+	for (size_t i = 0; job->type && i < job->type->n_batches && !job->row.batches; i++)
+		if (learning_fails(d->learning, job, job->type->batch[i]))
+			about.failing[about.n_failing++] = job->type->batch[i];
+	decision_json(w, &a->decision, &about);
+}

@@ -1,0 +1,90 @@
+/* What ended jobs leave for the admission of others: which batches they took, how long they took, and which
+ * batches they failed with. See learning.h and core/admit/admit.h. */
+#include <math.h>
+
+#include "scheduler/daemon/learn/learning_internal.h"
+
+struct admit_memory learning_memory(const struct learning *l, const struct job *job)
+{
+	const struct setup *s = l->d->setup;
+	const struct learner *e = learner_of(l, job);
+	const struct job_type *type = learner_type(e);
+
+	return (struct admit_memory){
+		.strangers = &e->strangers,
+		.first = &l->first,
+		.failing = &l->failing,
+		.predicts = s->policy.policy->predictor,
+		.adapt = s->config->learning.adapt,
+		.promise_after = s->config->learning.promise_after,
+		.training = learner_train_busy(e),
+		.first_after = type ? type->first_after : 0,
+		.ended = e->since_training,
+	};
+}
+
+uint64_t learning_command(const struct learning *l, const struct job *job)
+{
+	const struct job_type *t = config_type(l->d->setup->config, job->row.type);
+	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a */
+
+	for (size_t i = 0; t && i < t->n_argv; i++) {
+		h = (h ^ 1) * 0x100000001b3ULL;
+		for (const char *s = t->argv[i]; *s; s++)
+			h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
+	}
+	return h;
+}
+
+static struct failing_who who_of(const struct learning *l, const struct job *job)
+{
+	return (struct failing_who){ job->type_number, job->row.uid, learning_command(l, job) };
+}
+
+bool learning_fails(const struct learning *l, const struct job *job, double batch)
+{
+	return l->failing.n && failing_has(&l->failing, who_of(l, job), batch, daemon_now_ns(l->d));
+}
+
+void learning_run_failed(struct learning *l, const struct job *job, int64_t now_ns)
+{
+	failing_add(&l->failing, who_of(l, job), job->row.batch, job->row.reason, now_ns);
+}
+
+void learning_first_taken(struct learning *l, const struct job *job)
+{
+	if (!l->d->setup->slot[setup_slot_of(l->d->setup, job->row.type)].model)
+		first_taken(&l->first, job->type_number, job->row.batch);
+}
+
+void learning_first_ended(struct learning *l, const struct job *job)
+{
+	const struct job_record *r = &job->row;
+
+	if (r->state == JOB_FAILED) {
+		learning_run_failed(l, job, r->ended_ns);
+		first_failed(&l->first, job->type_number, r->batch);
+	} else if (learning_is_observation(r)) {
+		failing_forget(&l->failing, who_of(l, job), r->batch);
+		first_took(&l->first, job->type_number, r->batch,
+			   (double)(r->ended_ns - r->started_ns) / 1e9);
+	} else if (r->state == JOB_CANCELLED) {
+		first_cancelled(&l->first, job->type_number, r->batch);
+	}
+}
+
+void learning_first_restore(struct learning *l)
+{
+	const struct job_list *list[] = { &l->d->jobs.ended, &l->d->jobs.live };
+
+	first_release(&l->first);
+	failing_release(&l->failing);
+	for (size_t i = 0; i < 2; i++) {
+		for (const struct job *j = list[i]->first; j; j = j->after) {
+			if (j->row.state == JOB_REJECTED)
+				continue;
+			learning_first_taken(l, j);
+			learning_first_ended(l, j);
+		}
+	}
+}
