@@ -5,15 +5,20 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "scheduler/core/admit/admit.h"
+#include "scheduler/core/admit/knowledge.h"
 #include "sim/replay/bound_kinds.h"
 #include "sim/replay/brain.h"
 #include "sim/replay/daemons.h"
 
 #define MOST_LIVE 65536 /* unless asked for more: memory goes with it */
 #define LEAST_LIVE_IN_NODE 128
+#define PROMISE_AFTER 9 /* as the daemon's promise_after */
 
 struct decided { /* at the start of a job, for what is learnt at its end */
 	double model_s, upper_s;
+	double batch;
+	double *terms; /* what it may choose from, where that is less than asked for: batches, then epochs */
 };
 
 struct brain {
@@ -23,6 +28,8 @@ struct brain {
 	struct decision *decision;
 	struct daemons_seat *seat; /* by job: where it is */
 	struct decided *decided; /* by job */
+	struct strangers strangers; /* jobs that have ended, by kind: core/admit */
+	struct failing_batches failing;
 	struct err failed; /* what could not be said where it happened */
 };
 
@@ -34,8 +41,12 @@ static void brain_destroy(void *self)
 		return;
 	daemons_free(b->daemons);
 	bound_kinds_release(&b->kinds);
+	strangers_release(&b->strangers);
+	failing_release(&b->failing);
 	free(b->decision);
 	free(b->seat);
+	for (size_t i = 0; b->decided && i < b->p->trace->n_jobs; i++)
+		free(b->decided[i].terms);
 	free(b->decided);
 	free(b);
 }
@@ -92,7 +103,7 @@ static int brain_make(const struct replay_params *p, struct world_nodes *nodes, 
 	b->p = p;
 	b->decision = mem_alloc(sizeof *b->decision);
 	b->seat = mem_array(n, sizeof *b->seat);
-	b->decided = mem_array(n, sizeof *b->decided);
+	b->decided = mem_calloc(n ? n : 1, sizeof *b->decided);
 	if (!b->decision || !b->decided || !b->seat)
 		status = err_nomem(err, "a replay of %zu jobs", n);
 	if (!status)
@@ -135,6 +146,39 @@ static double chance_of(const struct brain *b, const struct trace_job *j)
 	return j->chance > 0.0 ? j->chance : b->p->policy->choice.chance;
 }
 
+/* What the job may have, and what may be promised to it: as the daemon admits it. */
+static int admit(struct brain *b, int64_t now_ns, size_t job, struct sched_request *io, struct err *err)
+{
+	const struct admit_memory known = { .strangers = &b->strangers,
+					    .failing = &b->failing,
+					    .predicts = b->p->policy->choice.policy->predictor,
+					    .adapt = b->p->settings.adapt,
+					    .promise_after = PROMISE_AFTER };
+	const struct admit_job j = { .request = io, .model = known.predicts ? b->p->model : NULL };
+	struct admit_terms t;
+	struct sched_request q;
+	double *own;
+	int status = admit_terms(daemons_first(b->daemons, b->seat[job].daemon), now_ns, &known, &j,
+				 b->decision, &t, err);
+
+	if (status)
+		return status;
+	q = admit_request(&t, io);
+	if (q.batch == t.batch || q.epochs == &t.epochs) { /* the scheduler borrows them until it ends */
+		own = mem_array(t.n_batches + 1, sizeof *own);
+		if (!own)
+			return err_nomem(err, "the batches of a job");
+		for (size_t i = 0; i < t.n_batches; i++)
+			own[i] = t.batch[i];
+		own[t.n_batches] = t.epochs;
+		q.batch = q.batch == t.batch ? own : q.batch;
+		q.epochs = q.epochs == &t.epochs ? own + t.n_batches : q.epochs;
+		b->decided[job].terms = own;
+	}
+	*io = q;
+	return 0;
+}
+
 static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *io, struct err *err)
 {
 	struct brain *b = self;
@@ -169,7 +213,9 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *
 	int status;
 
 	b->seat[job].daemon = daemon_of(b, job);
-	status = daemons_submit(b->daemons, now_ns, &r, &b->seat[job], d, &verdict, &why);
+	status = admit(b, now_ns, job, &r, &why);
+	if (!status)
+		status = daemons_submit(b->daemons, now_ns, &r, &b->seat[job], d, &verdict, &why);
 
 	if (status == -ERR_BUSY) {
 		io->state = OUTCOME_REFUSED;
@@ -219,7 +265,9 @@ static bool brain_next(void *self, int64_t now_ns, struct brain_start *out)
 				     .run_s = c->time_s,
 				     .run_upper_s = c->upper_s,
 				     .predicted_accuracy = c->accuracy };
-	b->decided[out->job] = (struct decided){ .model_s = c->model_s, .upper_s = c->upper_s };
+	b->decided[out->job].model_s = c->model_s;
+	b->decided[out->job].upper_s = c->upper_s;
+	b->decided[out->job].batch = c->decision;
 	daemons_started(b->daemons, now_ns, seat, id, cpus_of(b, out->job), expected_end_ns(now_ns, c),
 			&b->failed);
 	return true;
@@ -259,6 +307,30 @@ static int brain_stopped(void *self, int64_t now_ns, size_t job, struct err *err
 	return leave(self, now_ns, job, err);
 }
 
+/* Why the model does not know such jobs; "": it does. */
+static void strangeness(const struct brain *b, size_t job, char why[STRANGERS_TEXT])
+{
+	const struct bound_kind *k = &b->kinds.kind[b->p->trace->job[job].kind];
+
+	why[0] = '\0';
+	if (b->kinds.has_values)
+		model_knows(b->p->model, &k->values, k->n_epochs > 0, why, STRANGERS_TEXT);
+}
+
+/* What its end leaves for the admission of others. */
+static void remember(struct brain *b, int64_t now_ns, size_t job, bool failed, const char *stranger)
+{
+	const struct failing_who who = { .type = b->p->trace->job[job].type };
+	double batch = b->decided[job].batch;
+
+	if (failed) {
+		failing_add(&b->failing, who, batch, NULL, now_ns);
+	} else {
+		failing_forget(&b->failing, who, batch);
+		strangers_count(&b->strangers, who.type, stranger);
+	}
+}
+
 static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, double run_s, struct err *err)
 {
 	struct brain *b = self;
@@ -266,7 +338,8 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 	const struct job_values *values = b->kinds.has_values ? &b->kinds.kind[j->kind].values : NULL;
 	struct sched *s = daemons_sched(b->daemons, b->seat[job]);
 	struct pairs_met met;
-	const struct sched_observation seen = {
+	char stranger[STRANGERS_TEXT];
+	struct sched_observation seen = {
 		.type = j->type,
 		.family = sched_family(s, 0, values, b->p->trace->kind[j->kind].cpus),
 		.kin = sched_kin(s, 0, values, b->p->trace->kind[j->kind].cpus),
@@ -279,6 +352,12 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 	};
 	int status;
 
+	strangeness(b, job, stranger);
+	if (*stranger) {
+		seen.stranger = true;
+		seen.family = seen.kin = 0;
+	}
+	remember(b, now_ns, job, failed, stranger);
 	sched_met(s, now_ns, job + 1, &met);
 	status = leave(b, now_ns, job, err);
 

@@ -118,6 +118,11 @@ int daemons_new(const struct daemons_params *p, struct daemons **out, struct err
 
 /* ---- who and where ---- */
 
+struct sched *daemons_first(const struct daemons *d, uint32_t daemon)
+{
+	return d->one[daemon].sched[0];
+}
+
 struct sched *daemons_sched(const struct daemons *d, struct daemons_seat at)
 {
 	return d->one[at.daemon].sched[at.node - d->one[at.daemon].first];

@@ -32,6 +32,7 @@ int daemons_new(const struct daemons_params *p, struct daemons **out, struct err
 void daemons_free(struct daemons *d);
 
 struct daemons_seat { uint32_t daemon, node; }; /* of a job: whose it is, and where */
+struct sched *daemons_first(const struct daemons *d, uint32_t daemon); /* that of its first node */
 struct sched *daemons_sched(const struct daemons *d, struct daemons_seat at);
 
 /* Offers a job, of which seat->daemon is the first to be asked; afterwards the seat is where it is, or was

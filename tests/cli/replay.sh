@@ -205,6 +205,16 @@ says err "knows no gpus" "an oracle knows no gpus: the reason"
 expect 6 "gpus that are no number" replay "gen:poisson,jobs=4,network=lenet5,gpus=many" --policy fixed:128 $gpu_world
 says err "gpus" "gpus that are no number: the column is named"
 
+# ---- jobs of a kind that the model has never seen ----
+grep -E '^network|^lenet5' $table >"$dir/lenet5.csv"
+expect 0 "a model of one network" train "$dir/lenet5.csv" --policy postrider -o "$dir/lenet5.model" -q
+expect 0 "another network is replayed" replay gen:poisson,jobs=20,gap=2,network=simplenet,slo=6 --policy postrider $measured \
+	--model "$dir/lenet5.model" -o "$dir/stranger" -q
+that "it is taken without a promise until nine have ended, as the daemon takes it" python3 -c "
+import csv
+promised = ''.join(r['promised'] for r in csv.DictReader(open('$dir/stranger/jobs.csv')))
+assert promised.startswith('0' * 9) and promised.endswith('1' * 8), promised"
+
 # ---- Ctrl-C ----
 "$postrider" replay gen:poisson,jobs=3000000,gap=0.01 --policy fixed:128 $fluid -o "$dir/stopped" >"$dir/out" 2>"$dir/err" &
 pid=$!
