@@ -117,6 +117,24 @@ TEST(test_loaded_model_gives_identical_bits_compiled_or_not)
 	check_loaded("trees=40");
 	check_loaded("trees=40,queue=closed");
 	check_loaded("trees=40,queue=paper");
+	check_loaded("trees=40,queue=none");
+	check_loaded("trees=40,effects=yes,prior=0.75");
+}
+
+/* Whatever part of the prior is taken, what is left goes to the forest, and both come back together. */
+TEST(test_a_part_of_the_prior_or_none_still_predicts_times)
+{
+	static const char *const prior[] = { "queue=none", "queue=none,effects=yes,prior=0.75",
+					     "queue=none,effects=yes,prior=0", "prior=0.5" };
+	struct dataset *d = world(2, 0.02, 1, 0.0);
+
+	for (size_t i = 0; i < sizeof prior / sizeof *prior; i++) {
+		double mape = score_on(&hybrid_ops, prior[i], d, d).mape;
+
+		printf("%s: MAPE %.1f %% on the rows that it was fitted to\n", prior[i], 100 * mape);
+		assert_true(mape < 0.05);
+	}
+	dataset_free(d);
 }
 
 /* Where the paper's queue is unstable there is no time, and the reason is the load. */
