@@ -216,6 +216,7 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 	struct hybrid *h = mem_calloc(1, sizeof *h);
 	double *leverage = mem_array(d->n_rows, sizeof *leverage);
 	struct calibrate_params how = { .leverage = leverage, .stop = ctx->stop, .memo = ctx->memo };
+	enum queue_kind kind = (enum queue_kind)settings_get(s, "queue");
 	int rc;
 
 	if (!h || !leverage) {
@@ -225,8 +226,9 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 	}
 	h->n_features = d->n_features;
 	h->share = settings_get(s, "prior");
-	rc = queue_model_fit(hybrid_ops.title, s, d, (enum queue_kind)settings_get(s, "queue"), &how,
-			     &h->queue, err);
+	rc = kind == QUEUE_NONE && ctx->no_importances
+		     ? queue_model_none(hybrid_ops.title, s, d, leverage, &h->queue, err)
+		     : queue_model_fit(hybrid_ops.title, s, d, kind, &how, &h->queue, err);
 	if (!rc && settings_get(s, "effects") > 0.0)
 		rc = fit_effects(h, d, err);
 	if (!rc)

@@ -137,6 +137,28 @@ TEST(test_a_part_of_the_prior_or_none_still_predicts_times)
 	dataset_free(d);
 }
 
+/* A fit for predictions alone leaves out what they do not need, and nothing else. */
+TEST(test_without_a_queue_nothing_is_calibrated_for_predictions)
+{
+	struct dataset *d = world(1, 0.03, 3, 0.1);
+	const char *settings = "trees=40,queue=none,effects=yes";
+	struct predictor whole, bare;
+	double a[96], b[96], cores[2], disk;
+
+	d->y[7] = -1.0; /* no time */
+	whole = fit_with(&hybrid_ops, settings, d, (struct fit_context){ .seed = 5 });
+	bare = fit_with(&hybrid_ops, settings, d, (struct fit_context){ .seed = 5, .no_importances = true });
+	predictor_predict(&whole, d->x, 96, a);
+	predictor_predict(&bare, d->x, 96, b);
+	assert_memory_equal(a, b, sizeof a);
+	hybrid_ops.machine(whole.self, &cores[0], &disk);
+	hybrid_ops.machine(bare.self, &cores[1], &disk);
+	assert_true(cores[0] > 0.0 && cores[1] == 0.0);
+	predictor_release(&whole);
+	predictor_release(&bare);
+	dataset_free(d);
+}
+
 /* Where the paper's queue is unstable there is no time, and the reason is the load. */
 TEST(test_the_queue_of_the_hybrid_can_be_chosen)
 {
