@@ -520,6 +520,32 @@ TEST(test_bounds_are_wider_outside_the_table)
 
 /* ---- the whole way ---- */
 
+/* What people are told of the width of bounds is what bounds are: at a row of the table, and at rows that are
+ * outside it or new to it. This model does not speak of its own errors. */
+static void check_factors(const struct model *m, const double *known)
+{
+	const struct features *f = m->features;
+	double x[5], p, far = 100.0, familiar = model_bound_factor(m, &m->time, KNOWS_SETTING, 0.9);
+	size_t batch = 3;
+
+	assert_int_equal(f->n, 5);
+	assert_string_equal(f->feature[batch].name, "batch");
+	memcpy(x, known, sizeof x);
+	predictor_predict(&m->time.predictor, x, 1, &p);
+	assert_float_equal(belief_bound(model_belief(m, &m->time, x, p, 0.9), 0.9) / p, familiar, 1e-9);
+	x[batch] *= far;
+	predictor_predict(&m->time.predictor, x, 1, &p);
+	assert_float_equal(belief_bound(model_belief(m, &m->time, x, p, 0.9), 0.9) / p,
+			   model_outside_factor(m, &m->time, batch, 0.9), 1e-9);
+	x[batch] = known[batch];
+	x[2] = 4.0; /* jobs: between levels, so as known as the nearest one */
+	x[4] = x[1] * x[2];
+	predictor_predict(&m->time.predictor, x, 1, &p);
+	assert_float_equal(belief_bound(model_belief(m, &m->time, x, p, 0.9), 0.9) / p,
+			   model_bound_factor(m, &m->time, spread_knows(m->time.spread, x), 0.9), 1e-9);
+	assert_true(familiar > 1.0 && model_bound_factor(m, &m->time, KNOWS_NOTHING, 0.9) >= familiar);
+}
+
 TEST(test_train_stores_log_bounds_and_widening)
 {
 	struct dataset *d = world(1, 0.05, 2, 0.2);
@@ -565,6 +591,7 @@ TEST(test_train_stores_log_bounds_and_widening)
 			assert_memory_equal(again->time.widening, m->time.widening,
 					    m->features->n * sizeof *m->time.widening);
 			assert_string_equal(m->time.residuals_by, "10-fold");
+			check_factors(again, d->x);
 			assert_non_null(again->time.spread);
 		}
 		train_report_release(&report);
