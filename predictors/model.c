@@ -1,8 +1,10 @@
 /* A model bundle in memory. predictors/file/ writes and reads it. */
 #include "predictors/model.h"
 
+#include <math.h>
 #include <stdlib.h>
 
+#include "common/stats.h"
 #include "predictors/models/widening.h"
 
 static void target_release(struct model_target *t)
@@ -64,6 +66,75 @@ struct belief model_belief(const struct model *m, const struct model_target *t, 
 	if (conformal_quantile(&t->conformal, asked, &q, NULL))
 		return (struct belief){ predicted, NAN };
 	return belief_of_bound(predicted, model_upper(m, t, x, q, predicted), asked);
+}
+
+/* ---- how wide bounds are, for people ---- */
+
+/* The middle of each range; of each category the first name. */
+static void middle_of(const struct features *f, double *x)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const struct feature *at = &f->feature[i];
+		bool first = !i || f->feature[i - 1].source != at->source;
+
+		if (feature_is_category(at))
+			x[i] = at->category_zero ? 0.0 : first;
+		else
+			x[i] = at->min > 0.0 ? sqrt(at->min * at->max) : (at->min + at->max) / 2.0;
+	}
+}
+
+/* What the model says of its own errors there: the median over the names of each category in turn. */
+static double middle_scale(const struct model *m, const struct model_target *t)
+{
+	const struct features *f = m->features;
+	const struct predictor *p = &t->predictor;
+	double x[FEATURES_MAX], own[FEATURES_MAX + 1];
+	size_t n = 0;
+
+	if (!spread_asks(t->spread) || !p->ops->spread)
+		return 1.0;
+	middle_of(f, x);
+	own[n++] = p->ops->spread(p->self, x);
+	for (size_t i = 0; i < f->n; i++) {
+		if (!feature_is_category(&f->feature[i]) || !f->feature[i].category)
+			continue;
+		for (size_t k = 0; k < f->n; k++)
+			if (f->feature[k].source == f->feature[i].source)
+				x[k] = k == i;
+		own[n++] = p->ops->spread(p->self, x);
+		middle_of(f, x);
+	}
+	return spread_believed(t->spread, stats_median(own, n));
+}
+
+static double factor_of(const struct model *m, const struct model_target *t, enum familiarity knows,
+			double widening, double confidence)
+{
+	struct model_errors e = { .widening = widening };
+	double q;
+
+	if (!t->conformal.log || conformal_quantile(&t->conformal, confidence, &q, NULL))
+		return NAN;
+	e.scale = middle_scale(m, t) * (t->spread ? spread_scale(t->spread, knows) : 1.0);
+	return fmax(errors_upper(t, &e, q, 1.0), 1.0);
+}
+
+double model_bound_factor(const struct model *m, const struct model_target *t, enum familiarity knows,
+			  double confidence)
+{
+	return factor_of(m, t, knows, 1.0, confidence);
+}
+
+double model_outside_factor(const struct model *m, const struct model_target *t, size_t feature,
+			    double confidence)
+{
+	size_t source = m->features->feature[feature].source;
+	bool choice = (int)source == schema_role(m->schema, ROLE_BATCH) ||
+		      (int)source == schema_role(m->schema, ROLE_EPOCHS);
+
+	return factor_of(m, t, choice ? KNOWS_CONTEXT : KNOWS_NEITHER,
+			 t->widening ? t->widening[feature] : 1.0, confidence);
 }
 
 int model_compile(struct model *m, struct err *err)

@@ -64,6 +64,14 @@ double model_upper(const struct model *m, const struct model_target *t, const do
 struct belief model_belief(const struct model *m, const struct model_target *t, const double *x,
                            double predicted, double confidence);
 
+/* The bound of a job over its expected time, if the table knows so much of it and the model's own word on its
+ * errors is that of a job in the middle of the table. NaN: there is no such bound, or it is not a factor. */
+double model_bound_factor(const struct model *m, const struct model_target *t, enum familiarity knows,
+                          double confidence);
+/* The same at a feature beyond its range, where the factor is largest. */
+double model_outside_factor(const struct model *m, const struct model_target *t, size_t feature,
+                            double confidence);
+
 int model_save(const struct model *m, const char *path, struct err *err);
 int model_load(const char *path, struct model **out, struct err *err);
 /* The same on memory; `name` is what errors call it. For tests and fuzzing too. */

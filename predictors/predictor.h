@@ -21,7 +21,8 @@ struct fit_context {
 	const atomic_bool *stop;
 	struct calibrate_memo *memo; /* optional: of calibrations (queueing/calibrate.h), for many fits of the
 	                                same rows */
-	bool no_importances; /* the model will only be asked for predictions, so that they may be left out */
+	bool no_importances; /* the model will only be asked for predictions, so that they may be left out,
+	                      * and what else no prediction needs */
 };
 
 struct work_shares { /* parts of a time */

@@ -8,7 +8,8 @@
 #include "queueing/calibrate_internal.h"
 
 #define MAX_STEP 3.0 /* of a coordinate: a factor of 20 of a cost */
-#define SMALL_GAIN 1e-8 /* of the sum of squares: two such steps end a descent */
+#define SMALL_GAIN 1e-6 /* of the sum of squares: two such steps end a descent */
+#define LEAST_DAMPING 1e-12
 #define TOGETHER 4 /* equations */
 /* Where categories are crossed, a factor of one is an equation as well: it is 1, by the error of one row of
  * 0.05 in log time if it is 1 within a factor of e. Where the rows tell it, that is nothing. Where a network
@@ -59,17 +60,29 @@ struct costs calibrate_costs(const struct problem *pr, const struct solution *s)
 	return c;
 }
 
-struct terms calibrate_terms(const struct costs *c, const struct row *r, size_t n_categories)
+/* What rows of the same categories on as many cpus have in common. */
+struct alike {
+	double each, factor[CALIBRATE_FACTORS];
+};
+
+static struct alike alike_of(const struct costs *c, const struct row *r, size_t n_categories)
 {
-	double factor[CALIBRATE_FACTORS] = { 1.0, 1.0, 1.0, 1.0 }, each = exp(-c->a * r->log_share);
-	struct terms t = { .stretch = 1.0 + r->processes / c->saturation };
+	struct alike out = { .each = exp(-c->a * r->log_share), .factor = { 1.0, 1.0, 1.0, 1.0 } };
 
 	for (size_t f = 0; f < CALIBRATE_FACTORS; f++)
 		for (size_t k = 0; c->has_factor[f] && k < n_categories; k++)
 			if (r->category[k] == 1.0)
-				factor[f] *= c->factor[f][k];
+				out.factor[f] *= c->factor[f][k];
 			else if (r->category[k] != 0.0)
-				factor[f] *= exp(r->category[k] * c->log_factor[f][k]);
+				out.factor[f] *= exp(r->category[k] * c->log_factor[f][k]);
+	return out;
+}
+
+static struct terms terms_of(const struct costs *c, const struct row *r, const struct alike *alike)
+{
+	const double *factor = alike->factor, each = alike->each;
+	struct terms t = { .stretch = 1.0 + r->processes / c->saturation };
+
 	t.part[CALIBRATE_FIXED] = r->crowd * c->cost[CALIBRATE_FIXED] * factor[CALIBRATE_OF_FIXED] *
 				  (c->share_fixed ? each : 1.0);
 	t.part[CALIBRATE_RECORD] = r->crowd * c->cost[CALIBRATE_RECORD] * r->batch * each *
@@ -83,6 +96,13 @@ struct terms calibrate_terms(const struct costs *c, const struct row *r, size_t 
 	for (size_t i = 0; i < N_SHARED; i++)
 		t.total += t.part[i];
 	return t;
+}
+
+struct terms calibrate_terms(const struct costs *c, const struct row *r, size_t n_categories)
+{
+	struct alike alike = alike_of(c, r, n_categories);
+
+	return terms_of(c, r, &alike);
 }
 
 void calibrate_gradient(const struct problem *pr, const struct costs *c, const struct solution *s,
@@ -170,30 +190,48 @@ size_t calibrate_free(const struct solution *s, size_t *out)
 	return n;
 }
 
-/* Equations that are summed up together: each sum is loaded and stored once for all of them, and has their
- * terms in their order, so it is the same to the bit. */
+/* Equations that are summed up together: each sum is loaded and stored once for all of them. */
 struct equations {
 	const size_t *free_at;
 	size_t n_free, n;
 	double g[TOGETHER][MAX_U], w[TOGETHER][MAX_U], e[TOGETHER]; /* gradient, and times the weight */
 };
 
+/* The coordinates that play a role in some of these equations. Neighbours are of the same categories, so the
+ * factors of all others do not. */
+static size_t find_live(const struct equations *q, size_t *out)
+{
+	size_t n = 0;
+
+	for (size_t a = 0; a < q->n_free; a++) {
+		bool any = false;
+
+		for (size_t k = 0; k < q->n; k++)
+			any |= q->g[k][a] != 0.0;
+		if (any)
+			out[n++] = a;
+	}
+	return n;
+}
+
 static void sum_equations(struct equations *q, struct normal *out)
 {
-	for (size_t a = 0; a < q->n_free; a++) {
+	size_t live[MAX_U], n_live = find_live(q, live);
+
+	for (size_t i = 0; i < n_live; i++) {
+		size_t a = live[i];
 		double *curve = out->curve[a];
 
 		for (size_t k = 0; k < q->n; k++)
 			out->slope[a] += q->w[k][a] * q->e[k];
-		if (q->n < TOGETHER) {
-			for (size_t k = 0; k < q->n; k++)
-				for (size_t b = 0; b <= a; b++)
-					curve[b] += q->w[k][a] * q->g[k][b];
-			continue;
-		}
-		for (size_t b = 0; b <= a; b++)
-			curve[b] = curve[b] + q->w[0][a] * q->g[0][b] + q->w[1][a] * q->g[1][b] +
-				   q->w[2][a] * q->g[2][b] + q->w[3][a] * q->g[3][b];
+		if (q->n == TOGETHER && n_live == q->n_free)
+			for (size_t b = 0; b <= a; b++)
+				curve[b] += q->w[0][a] * q->g[0][b] + q->w[1][a] * q->g[1][b] +
+					    q->w[2][a] * q->g[2][b] + q->w[3][a] * q->g[3][b];
+		else
+			for (size_t j = 0; j <= i; j++)
+				for (size_t k = 0; k < q->n; k++)
+					curve[live[j]] += q->w[k][a] * q->g[k][live[j]];
 	}
 	q->n = 0;
 }
@@ -216,6 +254,7 @@ static void sum_up(const struct problem *pr, const struct solution *s, const siz
 		   struct normal *out)
 {
 	struct costs c = calibrate_costs(pr, s);
+	struct alike alike = { 0 };
 	struct equations q;
 	double all[MAX_U], of_share[MAX_U];
 
@@ -229,9 +268,13 @@ static void sum_up(const struct problem *pr, const struct solution *s, const siz
 	for (size_t i = 0; i < pr->n_points; i++) {
 		const struct point *p = &pr->point[i];
 		const struct row *r = &pr->row[p->row];
-		struct terms t = calibrate_terms(&c, r, pr->n_categories);
-		double e = log(t.total) - p->log_t;
+		struct terms t;
+		double e;
 
+		if (!i || p->alike != p[-1].alike)
+			alike = alike_of(&c, r, pr->n_categories);
+		t = terms_of(&c, r, &alike);
+		e = log(t.total) - p->log_t;
 		calibrate_gradient(pr, &c, s, r, &t, all);
 		add_equation(&q, all, p->weight, e, out);
 		if (p->busy_weight > 0.0) { /* an error of a share counts as one of a logarithm of a time */
@@ -336,11 +379,23 @@ void calibrate_covariance(const struct problem *pr, const struct solution *s, do
 	invert(&q, n, out);
 }
 
+/* What a step would gain if the sum of squares were as its slope and curvature say. */
+static double foretold(const struct normal *q, size_t n, double damping, const double *step)
+{
+	double gain = 0.0;
+
+	for (size_t a = 0; a < n; a++)
+		gain += step[a] * (damping * q->curve[a][a] * step[a] - q->slope[a]);
+	return gain;
+}
+
+/* Damping follows how far the gain was foretold (Nielsen, Damping parameter in Marquardt's method, 1999): a
+ * step in a narrow valley is not followed by a bolder one that fails. */
 int calibrate_descend(const struct problem *pr, struct solution *s, size_t max_iterations, struct err *err)
 {
 	struct normal room[2], *here = &room[0], *there = &room[1]; /* large: swapped, not copied */
 	size_t free_at[MAX_U], n = calibrate_free(s, free_at), small = 0;
-	double damping = 1e-3, step[MAX_U], covariance[MAX_U][MAX_U];
+	double damping = 1e-3, harder = 2.0, step[MAX_U], covariance[MAX_U][MAX_U];
 	int rc = err_if_stopped(pr->p->stop, err);
 
 	if (rc)
@@ -348,7 +403,7 @@ int calibrate_descend(const struct problem *pr, struct solution *s, size_t max_i
 	sum_up(pr, s, free_at, n, here);
 	for (size_t i = 0; i < max_iterations && small < 2 && damping < 1e12; i++) {
 		struct solution try = *s;
-		double gain;
+		double gain, ratio, expected;
 
 		if (!step_of(here, n, damping, step)) {
 			damping *= 10.0;
@@ -359,11 +414,16 @@ int calibrate_descend(const struct problem *pr, struct solution *s, size_t max_i
 		sum_up(pr, &try, free_at, n, there);
 		gain = here->rss - there->rss;
 		if (!(gain >= 0.0)) { /* also a NaN */
-			damping *= 5.0;
+			small += gain >= -SMALL_GAIN * here->rss; /* at the bottom, up to rounding */
+			damping *= harder;
+			harder *= 2.0;
 			continue;
 		}
 		small = gain <= SMALL_GAIN * here->rss ? small + 1 : 0;
-		damping = fmax(damping / 5.0, 1e-12);
+		expected = foretold(here, n, damping, step);
+		ratio = expected > 0.0 ? 2.0 * gain / expected - 1.0 : 1.0;
+		damping = fmax(damping * fmax(0.2, 1.0 - ratio * ratio * ratio), LEAST_DAMPING);
+		harder = 2.0;
 		*s = try;
 		here = there;
 		there = here == room ? &room[1] : room;

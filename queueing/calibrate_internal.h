@@ -47,6 +47,7 @@ struct point {
 	double busy, busy_weight; /* the same of the shares that are known */
 	double share[N_SHARES], share_weight[N_SHARES];
 	double weight; /* how many */
+	size_t alike; /* points with the same number have the same categories and cpus, and are neighbours */
 };
 
 struct problem {

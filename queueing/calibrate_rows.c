@@ -1,5 +1,6 @@
 /* The rows of a calibration: which of a table can be used, what they say of the categories, and the points
  * that replicates of a setting become. */
+#define _GNU_SOURCE /* qsort_r() */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,32 @@ static bool has_two_categories(const struct problem *pr)
 	return false;
 }
 
+static int compare_alike(const struct row *a, const struct row *b, size_t n_categories)
+{
+	if (a->log_share != b->log_share)
+		return a->log_share < b->log_share ? -1 : 1;
+	return memcmp(a->category, b->category, n_categories * sizeof *a->category);
+}
+
+static int compare_points(const void *a, const void *b, void *ctx)
+{
+	const struct problem *pr = ctx;
+	const struct point *x = a, *y = b;
+	int order = compare_alike(&pr->row[x->row], &pr->row[y->row], pr->n_categories);
+
+	return order ? order : (x->row > y->row) - (x->row < y->row);
+}
+
+static void order_points(struct problem *pr)
+{
+	calibrate_set_cores(pr, INFINITY); /* for the cpus that share an iteration */
+	qsort_r(pr->point, pr->n_points, sizeof *pr->point, compare_points, pr);
+	for (size_t i = 1; i < pr->n_points; i++)
+		pr->point[i].alike = pr->point[i - 1].alike + !!compare_alike(&pr->row[pr->point[i].row],
+									      &pr->row[pr->point[i - 1].row],
+									      pr->n_categories);
+}
+
 /* Merged where the points left are still more than there can be parameters. */
 static int make_points(struct problem *pr, struct err *err)
 {
@@ -209,6 +236,7 @@ static int make_points(struct problem *pr, struct err *err)
 		if (pr->n_points < pr->n)
 			pr->within += (pr->row[i].log_t - p->log_t) * (pr->row[i].log_t - p->log_t);
 	}
+	order_points(pr);
 	return 0;
 }
 

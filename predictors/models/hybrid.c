@@ -64,11 +64,16 @@ static void hybrid_destroy(void *self)
 	free(h);
 }
 
-/* The logarithm of what the forest corrects. */
-static double log_prior(const struct hybrid *h, const double *x)
+/* The logarithm of what the forest corrects. effect: effects_at(x), 0 without effects. */
+static double log_prior(const struct hybrid *h, const double *x, double effect)
 {
-	return h->middle + h->share * (log(queue_model_time_s(&h->queue, x)) +
-				       (h->effects ? effects_at(h->effects, x) : 0.0));
+	return h->middle + h->share * (log(queue_model_time_s(&h->queue, x)) + effect);
+}
+
+/* What the forest has to learn of a row. */
+static double log_rest(const struct hybrid *h, const double *x, double time_s)
+{
+	return log(time_s) - log_prior(h, x, h->effects ? effects_at(h->effects, x) : 0.0);
 }
 
 static void hybrid_predict(const void *self, const double *x, size_t n_rows, double *out)
@@ -86,12 +91,10 @@ static void hybrid_predict(const void *self, const double *x, size_t n_rows, dou
 		ensemble_predict(h->forest->ensemble, inside, n, out + done);
 		if (h->effects)
 			effects_at_rows(h->effects, x + done * h->n_features, n, h->n_features, effect);
-		for (size_t i = 0; i < n; i++) {
-			double prior = log(queue_model_time_s(&h->queue, x + (done + i) * h->n_features)) +
-				       (h->effects ? effect[i] : 0.0);
-
-			out[done + i] = exp(prior + shrink[i] * out[done + i]);
-		}
+		for (size_t i = 0; i < n; i++)
+			out[done + i] = exp(
+				log_prior(h, x + (done + i) * h->n_features, h->effects ? effect[i] : 0.0) +
+				shrink[i] * out[done + i]);
 	}
 }
 
@@ -110,7 +113,7 @@ static int complete_oob(struct hybrid *h, const struct dataset *d, const uint32_
 		h->oob[i] = NAN;
 	for (size_t k = 0; k < n; k++) {
 		size_t i = row[k];
-		double e = log(d->y[i]) - log_prior(h, d->x + i * d->n_features) - h->forest->oob[k];
+		double e = log_rest(h, d->x + i * d->n_features, d->y[i]) - h->forest->oob[k];
 
 		e /= 1.0 - fmin(leverage[i], 0.9); /* a row that makes its own fit tells nothing of others */
 		h->oob[i] = d->y[i] * exp(-e);
@@ -168,7 +171,7 @@ static int fit_forest(struct hybrid *h, const struct settings *s, const struct d
 	rc = dataset_subset(d, row, n, &rest, err);
 	if (!rc) {
 		for (size_t i = 0; i < n; i++)
-			rest->y[i] = log(rest->y[i]) - log_prior(h, rest->x + i * d->n_features);
+			rest->y[i] = log_rest(h, rest->x + i * d->n_features, rest->y[i]);
 		if (h->share < 1.0 || h->queue.kind == QUEUE_NONE)
 			h->middle = stats_mean(rest->y, n);
 		for (size_t i = 0; i < n; i++)
@@ -213,6 +216,7 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 	struct hybrid *h = mem_calloc(1, sizeof *h);
 	double *leverage = mem_array(d->n_rows, sizeof *leverage);
 	struct calibrate_params how = { .leverage = leverage, .stop = ctx->stop, .memo = ctx->memo };
+	enum queue_kind kind = (enum queue_kind)settings_get(s, "queue");
 	int rc;
 
 	if (!h || !leverage) {
@@ -222,8 +226,9 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 	}
 	h->n_features = d->n_features;
 	h->share = settings_get(s, "prior");
-	rc = queue_model_fit(hybrid_ops.title, s, d, (enum queue_kind)settings_get(s, "queue"), &how,
-			     &h->queue, err);
+	rc = kind == QUEUE_NONE && ctx->no_importances
+		     ? queue_model_none(hybrid_ops.title, s, d, leverage, &h->queue, err)
+		     : queue_model_fit(hybrid_ops.title, s, d, kind, &how, &h->queue, err);
 	if (!rc && settings_get(s, "effects") > 0.0)
 		rc = fit_effects(h, d, err);
 	if (!rc)

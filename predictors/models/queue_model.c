@@ -274,6 +274,19 @@ int queue_model_fit(const char *title, const struct settings *s, const struct da
 	return rc;
 }
 
+int queue_model_none(const char *title, const struct settings *s, const struct dataset *d, double *leverage,
+		     struct queue_model *out, struct err *err)
+{
+	struct queue_model m = { .kind = QUEUE_NONE };
+	int rc = queue_map_make(title, s, d, &m.map, err);
+
+	for (size_t i = 0; i < d->n_rows; i++)
+		leverage[i] = d->y[i] > 0.0 && isfinite(d->y[i]) ? 0.0 : NAN;
+	if (!rc)
+		*out = m;
+	return rc;
+}
+
 double queue_model_time_s(const struct queue_model *m, const double *x)
 {
 	struct calibrate_job j;

@@ -75,6 +75,9 @@ struct queue_model {
 int queue_model_fit(const char *title, const struct settings *s, const struct dataset *d,
                     enum queue_kind kind, const struct calibrate_params *how, struct queue_model *out,
                     struct err *err);
+/* QUEUE_NONE for predictions alone: nothing is calibrated, so it knows no shares and no machine. */
+int queue_model_none(const char *title, const struct settings *s, const struct dataset *d, double *leverage,
+                     struct queue_model *out, struct err *err);
 /* NaN: unstable, of QUEUE_PAPER alone. */
 double queue_model_time_s(const struct queue_model *m, const double *x);
 /* Why there is no time; empty if there is one. */

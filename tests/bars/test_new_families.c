@@ -211,7 +211,6 @@ static void teach(struct bench *b, struct rng *rng)
 	sched_observe(b->s, &(struct sched_observation){ .confidence = CONFIDENCE,
 							 .family = sched_family(b->s, 0, &b->v, b->ask.cpus),
 							 .model_s = b->d->candidate[0].model_s,
-							 .guard_s = NAN,
 							 .upper_s = NAN,
 							 .foreseen_s = NAN,
 							 .actual_s = r->time_s });

@@ -27,6 +27,17 @@ json "$dir/out" "show --json: models and features" \
 	"d['time']['name'] == 'forest' and d['time']['settings']['trees'] == 20 and
 	 d['accuracy']['scores']['mse'] > 0 and d['candidates'] == [64, 128, 256, 512] and
 	 'batch' in [f['name'] for f in d['features']] and d['schema']['decision'] == 'batch'"
+expect 0 "a model that errs by a factor" train "$data" -o "$dir/h.model" --model hybrid --set trees=20 -q
+expect 0 "show of it" model show "$dir/h.model"
+says out "times the expected time" "show says how wide bounds are"
+says out "a new family" "show says where they are wider"
+expect 0 "show --json of it" model show "$dir/h.model" --json
+json "$dir/out" "show --json: the less the table knows, the wider the bounds" \
+	"1 <= d['time']['bounds']['same_setting'] <= d['time']['bounds']['new_setting'] <=
+	 d['time']['bounds']['new_context'] <= d['time']['bounds']['new_family'] and
+	 d['time']['bounds']['outside']['batch'] >= d['time']['bounds']['new_setting'] and
+	 d['time']['bounds']['outside']['cpus'] >= d['time']['bounds']['new_context'] and
+	 d['time']['bounds']['confidence'] == 0.9 and 'network' not in d['time']['bounds']['outside']"
 expect 0 "show -o" model show "$a" -o "$dir/shown"
 silent out "show -o: nothing on stdout"
 

@@ -64,6 +64,7 @@ static void json_target(struct json_writer *w, const char *key, const struct mod
 	json_kv_number(w, "base", t->conformal.base);
 	json_kv_number(w, "slope", t->conformal.slope);
 	json_close(w, '}');
+	bounds_view_json(w, m, t);
 	json_by_feature(w, "importances", m, t->importance);
 	json_by_feature(w, "permutation_importances", m, t->permutation);
 	json_details(w, m, t);
@@ -196,6 +197,8 @@ static void show_target(struct strbuf *out, const char *column, const struct mod
 			      cli_clean(t->residuals_by));
 	else
 		strbuf_printf(out, "  %-12s none\n", "bounds from");
+	if (t == &m->time)
+		bounds_view_text(out, m, t);
 	show_details(out, m, t, details);
 }
 

@@ -31,6 +31,10 @@ int train_split_parse(const char *text, const struct table *t, struct train_spli
 int train_groups_parse(const char *text, char *buf, size_t size, const char **out, size_t *out_n,
                        struct err *err);
 
+/* bounds_view.c: how wide the bounds of a target are, as an object and in words. */
+void bounds_view_json(struct json_writer *w, const struct model *m, const struct model_target *t);
+void bounds_view_text(struct strbuf *out, const struct model *m, const struct model_target *t);
+
 /* model_diff.c: how the models in the files of c->arg[1] and c->arg[2] differ. */
 int model_diff(const struct cli *c, struct strbuf *out, struct err *err);
 

@@ -16,14 +16,16 @@
 /* What the recipe of a policy tries for time: a forest on what a prior gets wrong. The priors are the
  * calibrated queue, the closed one, the calibrated one with effects in log time, such effects alone, three
  * quarters of them, and none at all. The error on held-out groups decides, so a law that runs away for what
- * was never measured is not taken. */
+ * was never measured is not taken. A third of the usual trees: on held-out groups of 14 tables the error of
+ * 100 and of 300 trees differed by less than 1 in 100, either way. */
+#define TREES "trees=100,"
 static const char *const hybrid_priors[] = {
-	"min_samples_leaf=3",
-	"min_samples_leaf=3,queue=closed",
-	"effects=yes",
-	"queue=none,effects=yes",
-	"queue=none,effects=yes,prior=0.75,max_features=0.5",
-	"queue=none,max_features=0.5",
+	TREES "min_samples_leaf=3",
+	TREES "min_samples_leaf=3,queue=closed",
+	TREES "effects=yes",
+	TREES "queue=none,effects=yes",
+	TREES "queue=none,effects=yes,prior=0.75,max_features=0.5",
+	TREES "queue=none,max_features=0.5",
 };
 enum { N_PRIORS = sizeof hybrid_priors / sizeof *hybrid_priors };
 

@@ -146,17 +146,17 @@ TEST(test_a_search_for_a_policy_tries_the_given_cores_as_well)
 
 	assert_int_equal(recipe_search_time(postrider.policy, 0.0, &g, NULL), 0);
 	assert_int_equal(g->n, 6);
-	assert_point(&g->point[0], "hybrid", "min_samples_leaf=3");
-	assert_point(&g->point[1], "hybrid", "min_samples_leaf=3 queue=closed");
-	assert_point(&g->point[2], "hybrid", "effects=yes");
-	assert_point(&g->point[3], "hybrid", "queue=none effects=yes");
-	assert_point(&g->point[4], "hybrid", "max_features=0.5 queue=none effects=yes prior=0.75");
-	assert_point(&g->point[5], "hybrid", "max_features=0.5 queue=none");
+	assert_point(&g->point[0], "hybrid", "trees=100 min_samples_leaf=3");
+	assert_point(&g->point[1], "hybrid", "trees=100 min_samples_leaf=3 queue=closed");
+	assert_point(&g->point[2], "hybrid", "trees=100 effects=yes");
+	assert_point(&g->point[3], "hybrid", "trees=100 queue=none effects=yes");
+	assert_point(&g->point[4], "hybrid", "trees=100 max_features=0.5 queue=none effects=yes prior=0.75");
+	assert_point(&g->point[5], "hybrid", "trees=100 max_features=0.5 queue=none");
 	grid_free(g);
 	assert_int_equal(recipe_search_time(postrider.policy, 2.5, &g, NULL), 0);
 	assert_int_equal(g->n, 9); /* without a queue there are no cores */
-	assert_point(&g->point[6], "hybrid", "min_samples_leaf=3 cores=2.5");
-	assert_point(&g->point[8], "hybrid", "cores=2.5 effects=yes");
+	assert_point(&g->point[6], "hybrid", "trees=100 min_samples_leaf=3 cores=2.5");
+	assert_point(&g->point[8], "hybrid", "trees=100 cores=2.5 effects=yes");
 	grid_free(g);
 	assert_int_equal(recipe_search_time(tuned.policy, 2.5, &g, NULL), 0); /* a forest knows no cores */
 	for (size_t i = 0; i < g->n; i++)

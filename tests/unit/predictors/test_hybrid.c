@@ -117,6 +117,46 @@ TEST(test_loaded_model_gives_identical_bits_compiled_or_not)
 	check_loaded("trees=40");
 	check_loaded("trees=40,queue=closed");
 	check_loaded("trees=40,queue=paper");
+	check_loaded("trees=40,queue=none");
+	check_loaded("trees=40,effects=yes,prior=0.75");
+}
+
+/* Whatever part of the prior is taken, what is left goes to the forest, and both come back together. */
+TEST(test_a_part_of_the_prior_or_none_still_predicts_times)
+{
+	static const char *const prior[] = { "queue=none", "queue=none,effects=yes,prior=0.75",
+					     "queue=none,effects=yes,prior=0", "prior=0.5" };
+	struct dataset *d = world(2, 0.02, 1, 0.0);
+
+	for (size_t i = 0; i < sizeof prior / sizeof *prior; i++) {
+		double mape = score_on(&hybrid_ops, prior[i], d, d).mape;
+
+		printf("%s: MAPE %.1f %% on the rows that it was fitted to\n", prior[i], 100 * mape);
+		assert_true(mape < 0.05);
+	}
+	dataset_free(d);
+}
+
+/* A fit for predictions alone leaves out what they do not need, and nothing else. */
+TEST(test_without_a_queue_nothing_is_calibrated_for_predictions)
+{
+	struct dataset *d = world(1, 0.03, 3, 0.1);
+	const char *settings = "trees=40,queue=none,effects=yes";
+	struct predictor whole, bare;
+	double a[96], b[96], cores[2], disk;
+
+	d->y[7] = -1.0; /* no time */
+	whole = fit_with(&hybrid_ops, settings, d, (struct fit_context){ .seed = 5 });
+	bare = fit_with(&hybrid_ops, settings, d, (struct fit_context){ .seed = 5, .no_importances = true });
+	predictor_predict(&whole, d->x, 96, a);
+	predictor_predict(&bare, d->x, 96, b);
+	assert_memory_equal(a, b, sizeof a);
+	hybrid_ops.machine(whole.self, &cores[0], &disk);
+	hybrid_ops.machine(bare.self, &cores[1], &disk);
+	assert_true(cores[0] > 0.0 && cores[1] == 0.0);
+	predictor_release(&whole);
+	predictor_release(&bare);
+	dataset_free(d);
 }
 
 /* Where the paper's queue is unstable there is no time, and the reason is the load. */
@@ -480,6 +520,32 @@ TEST(test_bounds_are_wider_outside_the_table)
 
 /* ---- the whole way ---- */
 
+/* What people are told of the width of bounds is what bounds are: at a row of the table, and at rows that are
+ * outside it or new to it. This model does not speak of its own errors. */
+static void check_factors(const struct model *m, const double *known)
+{
+	const struct features *f = m->features;
+	double x[5], p, far = 100.0, familiar = model_bound_factor(m, &m->time, KNOWS_SETTING, 0.9);
+	size_t batch = 3;
+
+	assert_int_equal(f->n, 5);
+	assert_string_equal(f->feature[batch].name, "batch");
+	memcpy(x, known, sizeof x);
+	predictor_predict(&m->time.predictor, x, 1, &p);
+	assert_float_equal(belief_bound(model_belief(m, &m->time, x, p, 0.9), 0.9) / p, familiar, 1e-9);
+	x[batch] *= far;
+	predictor_predict(&m->time.predictor, x, 1, &p);
+	assert_float_equal(belief_bound(model_belief(m, &m->time, x, p, 0.9), 0.9) / p,
+			   model_outside_factor(m, &m->time, batch, 0.9), 1e-9);
+	x[batch] = known[batch];
+	x[2] = 4.0; /* jobs: between levels, so as known as the nearest one */
+	x[4] = x[1] * x[2];
+	predictor_predict(&m->time.predictor, x, 1, &p);
+	assert_float_equal(belief_bound(model_belief(m, &m->time, x, p, 0.9), 0.9) / p,
+			   model_bound_factor(m, &m->time, spread_knows(m->time.spread, x), 0.9), 1e-9);
+	assert_true(familiar > 1.0 && model_bound_factor(m, &m->time, KNOWS_NOTHING, 0.9) >= familiar);
+}
+
 TEST(test_train_stores_log_bounds_and_widening)
 {
 	struct dataset *d = world(1, 0.05, 2, 0.2);
@@ -525,6 +591,7 @@ TEST(test_train_stores_log_bounds_and_widening)
 			assert_memory_equal(again->time.widening, m->time.widening,
 					    m->features->n * sizeof *m->time.widening);
 			assert_string_equal(m->time.residuals_by, "10-fold");
+			check_factors(again, d->x);
 			assert_non_null(again->time.spread);
 		}
 		train_report_release(&report);
