@@ -64,11 +64,15 @@ static void hybrid_destroy(void *self)
 	free(h);
 }
 
-/* The logarithm of what the forest corrects. */
-static double log_prior(const struct hybrid *h, const double *x)
+/* The logarithm of what the forest corrects; effect: what the effects say of the row, or 0. */
+static double log_prior(const struct hybrid *h, const double *x, double effect)
 {
-	return h->middle + h->share * (log(queue_model_time_s(&h->queue, x)) +
-				       (h->effects ? effects_at(h->effects, x) : 0.0));
+	return h->middle + h->share * (log(queue_model_time_s(&h->queue, x)) + effect);
+}
+
+static double log_prior_at(const struct hybrid *h, const double *x)
+{
+	return log_prior(h, x, h->effects ? effects_at(h->effects, x) : 0.0);
 }
 
 static void hybrid_predict(const void *self, const double *x, size_t n_rows, double *out)
@@ -87,8 +91,8 @@ static void hybrid_predict(const void *self, const double *x, size_t n_rows, dou
 		if (h->effects)
 			effects_at_rows(h->effects, x + done * h->n_features, n, h->n_features, effect);
 		for (size_t i = 0; i < n; i++) {
-			double prior = log(queue_model_time_s(&h->queue, x + (done + i) * h->n_features)) +
-				       (h->effects ? effect[i] : 0.0);
+			double prior =
+				log_prior(h, x + (done + i) * h->n_features, h->effects ? effect[i] : 0.0);
 
 			out[done + i] = exp(prior + shrink[i] * out[done + i]);
 		}
@@ -110,7 +114,7 @@ static int complete_oob(struct hybrid *h, const struct dataset *d, const uint32_
 		h->oob[i] = NAN;
 	for (size_t k = 0; k < n; k++) {
 		size_t i = row[k];
-		double e = log(d->y[i]) - log_prior(h, d->x + i * d->n_features) - h->forest->oob[k];
+		double e = log(d->y[i]) - log_prior_at(h, d->x + i * d->n_features) - h->forest->oob[k];
 
 		e /= 1.0 - fmin(leverage[i], 0.9); /* a row that makes its own fit tells nothing of others */
 		h->oob[i] = d->y[i] * exp(-e);
@@ -168,7 +172,7 @@ static int fit_forest(struct hybrid *h, const struct settings *s, const struct d
 	rc = dataset_subset(d, row, n, &rest, err);
 	if (!rc) {
 		for (size_t i = 0; i < n; i++)
-			rest->y[i] = log(rest->y[i]) - log_prior(h, rest->x + i * d->n_features);
+			rest->y[i] = log(rest->y[i]) - log_prior_at(h, rest->x + i * d->n_features);
 		if (h->share < 1.0 || h->queue.kind == QUEUE_NONE)
 			h->middle = stats_mean(rest->y, n);
 		for (size_t i = 0; i < n; i++)
