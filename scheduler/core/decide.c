@@ -115,7 +115,7 @@ static int rows_init(struct decide_rows *r, const struct decide_params *p, struc
 	int cpus = schema_role(s, ROLE_CPUS);
 
 	r->p = p;
-	r->decision = schema_find(s, s->decision);
+	r->decision = schema_role(s, ROLE_BATCH);
 	r->epochs = schema_role(s, ROLE_EPOCHS);
 	r->njobs = schema_role(s, ROLE_NJOBS);
 	r->processes = schema_role(s, ROLE_PROCESSES);
