@@ -21,6 +21,12 @@ struct state { /* means with n processes in the cycle */
 	double idle[CYCLE_EXACT_CORES]; /* probability of so many at the cores, below their number */
 };
 
+/* Unlike fmax() no call; where one of them is NaN, so is the time. */
+static inline double greater(double a, double b)
+{
+	return b > a ? b : a;
+}
+
 static double residence_at_cores(const struct state *s, double cpu_s, double cores, bool exact)
 {
 	double waiting = 1.0 + s->cpu;
@@ -28,10 +34,10 @@ static double residence_at_cores(const struct state *s, double cpu_s, double cor
 	if (isinf(cores))
 		return cpu_s;
 	if (!exact)
-		return cpu_s * fmax(1.0, waiting / cores);
+		return cpu_s * greater(1.0, waiting / cores);
 	for (size_t j = 0; j + 1 < (size_t)cores; j++)
 		waiting += (cores - 1.0 - (double)j) * s->idle[j];
-	return fmax(cpu_s, cpu_s / cores * waiting); /* never below what it takes alone */
+	return greater(cpu_s, cpu_s / cores * waiting); /* never below what it takes alone */
 }
 
 /* One process more. Returns the time of a cycle. */
@@ -49,33 +55,33 @@ static double add_process(struct state *s, double n, double cpu_s, double cores,
 		s->idle[j] = rate * cpu_s / (double)j * s->idle[j - 1];
 		some += (cores - (double)j) * s->idle[j];
 	}
-	s->idle[0] = fmax(0.0, 1.0 - (rate * cpu_s + some) / cores); /* rounding may go below */
+	s->idle[0] = greater(0.0, 1.0 - (rate * cpu_s + some) / cores); /* rounding may go below */
 	return cycle;
 }
 
 double cycle_time_s(double cpu_s, double cores, double disk_s, double delay_s, double processes)
 {
 	struct state s = { .idle = { 1.0 } };
-	double n = fmin(fmax(processes, 1.0), CYCLE_MOST), whole = floor(n), time = 0.0, steepest, k;
+	double n = fmin(greater(1.0, processes), CYCLE_MOST), whole = floor(n), time = 0.0, steepest, k;
 	bool exact;
 
-	cores = isinf(cores) ? cores : fmax(1.0, round(cores));
+	cores = isinf(cores) ? cores : greater(1.0, round(cores));
 	exact = cores <= CYCLE_EXACT_CORES;
-	steepest = fmax(isinf(cores) ? 0.0 : cpu_s / cores, disk_s);
+	steepest = greater(isinf(cores) ? 0.0 : cpu_s / cores, disk_s);
 	for (k = 1.0; k <= whole; k++) {
 		double last = time;
 
 		/* never shorter with one process more; rounding may say otherwise */
-		time = fmax(last, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact));
+		time = greater(last, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact));
 		/* The more there are, the nearer a step comes to what the busiest place needs: the rest is
 		 * then a straight line. */
 		if (k >= FOLLOWED && fabs(steepest - (time - last)) * (n - k) <= STRAIGHT * time)
-			return time + (fmax(processes, n) - k) * steepest;
+			return time + (greater(n, processes) - k) * steepest;
 	}
 	if (n != whole)
 		time += (n - whole) *
-			fmax(0.0, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact) - time);
-	return time + (fmax(processes, n) - n) * steepest;
+			greater(0.0, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact) - time);
+	return time + (greater(n, processes) - n) * steepest;
 }
 
 /* ---- the fit ---- */
@@ -93,12 +99,12 @@ static double time_of(const struct calibrated *c, const struct cycle *m, const s
 		      const struct calibrate_parts *p)
 {
 	/* a job wider than the machine is stretched alone, and the disk by its one process: take both back */
-	double n = job->iterations, stretch = fmax(1.0, job->cpus / c->value[CALIBRATE_CORES]);
+	double n = job->iterations, stretch = greater(1.0, job->cpus / c->value[CALIBRATE_CORES]);
 	double queue_s = p->disk_s / (1.0 + 1.0 / c->value[CALIBRATE_SATURATION]) / n;
 
 	return p->start_s + n * cycle_time_s(m->cpu * p->cpu_s / n / stretch, c->value[CALIBRATE_CORES],
 					     m->disk * queue_s, p->delay_s / n + m->rest * queue_s,
-					     fmax(job->processes, job->cpus));
+					     greater(job->cpus, job->processes));
 }
 
 double cycle_job_s(const struct calibrated *c, const struct cycle *m, const struct calibrate_job *job)
