@@ -47,8 +47,8 @@ static double residence_at_cores(const struct state *s, const struct stations *c
 	return greater(c->cpu_s, c->each * waiting); /* never below what it takes alone */
 }
 
-/* One process more. Returns the time of a cycle. A division takes as long as four of the other operations, and
- * each step waits for the one before. */
+/* One process more. Returns the time of a cycle. A division takes as long as four of the other operations,
+ * and each step waits for the one before. */
 static inline double add_process(struct state *s, const struct stations *c, double n)
 {
 	double at_cpu = residence_at_cores(s, c), at_disk = c->disk_s * (1.0 + s->disk);
