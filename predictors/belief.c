@@ -1,8 +1,6 @@
 /* The logistic law of the logarithm of a time. See belief.h. */
 #include "predictors/belief.h"
 
-#include <math.h>
-
 #define DEVIATION 1.8137993642342178 /* pi / sqrt(3), of the logistic law with scale 1 */
 #define LEAST_ASKED 0.6
 #define ASKED_INSTEAD 0.9
@@ -12,22 +10,19 @@ double belief_asks(double confidence)
 	return confidence < LEAST_ASKED ? ASKED_INSTEAD : confidence;
 }
 
-static double logit(double share)
+double belief_spreads(double confidence)
 {
-	return log(share / (1.0 - share));
+	return log(confidence / (1.0 - confidence)) / DEVIATION;
 }
 
 struct belief belief_of_bound(double time_s, double bound_s, double confidence)
 {
-	double above = log(bound_s / time_s); /* 0 or less: no error was ever seen on this side */
-
-	return (struct belief){ time_s,
-				isnan(above) ? NAN : fmax(above, 0.0) * DEVIATION / logit(confidence) };
+	return (struct belief){ time_s, belief_spread(log(bound_s / time_s), belief_spreads(confidence)) };
 }
 
 double belief_bound(struct belief b, double confidence)
 {
-	return b.time_s * exp(b.spread * logit(confidence) / DEVIATION);
+	return belief_bound_at(b, belief_spreads(confidence));
 }
 
 double belief_chance(struct belief b, double limit_s)
@@ -46,5 +41,7 @@ double belief_chance(struct belief b, double limit_s)
 
 struct belief belief_with(struct belief b, double shift, double spread)
 {
+	if (shift == 0.0 && spread == 0.0)
+		return b;
 	return (struct belief){ b.time_s * exp(shift), sqrt(b.spread * b.spread + spread * spread) };
 }

@@ -10,6 +10,8 @@
 #ifndef PREDICTORS_BELIEF_H
 #define PREDICTORS_BELIEF_H
 
+#include <math.h>
+
 struct belief {
 	double time_s; /* expected: as often longer as shorter; NaN: nothing is believed */
 	double spread; /* standard deviation of its logarithm; NaN: there is no bound */
@@ -24,6 +26,19 @@ double belief_asks(double confidence);
 struct belief belief_of_bound(double time_s, double bound_s, double confidence);
 /* Not exceeded with this confidence; NaN: there is none. */
 double belief_bound(struct belief b, double confidence);
+/* The same in two steps, for several times and one confidence: how many spreads of the logarithm the bound
+ * lies above the expected time, and the bound. */
+double belief_spreads(double confidence);
+static inline double belief_bound_at(struct belief b, double spreads)
+{
+	return b.time_s * exp(b.spread * spreads);
+}
+/* The spread of one whose bound is so many spreads above, by this much in logarithms. 0 or less: no error was
+ * ever seen on this side; NaN: there is no bound. */
+static inline double belief_spread(double above, double spreads)
+{
+	return above < 0.0 ? 0.0 : above / spreads;
+}
 /* That the time is at most limit_s, in 0..1; NaN: not known. */
 double belief_chance(struct belief b, double limit_s);
 /* Longer by the exponential of `shift`, and less certain by an independent error of that spread. */

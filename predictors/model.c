@@ -45,7 +45,8 @@ struct model_errors model_errors_at(const struct model *m, const struct model_ta
 }
 
 /* A score below 0 is not multiplied by a widening: outside the table a bound may not fall. */
-double errors_upper(const struct model_target *t, const struct model_errors *e, double q, double predicted)
+static double errors_upper(const struct model_target *t, const struct model_errors *e, double q,
+			   double predicted)
 {
 	return conformal_upper(&t->conformal, conformal_widened(q * e->scale, e->widening), predicted);
 }

@@ -54,7 +54,6 @@ struct model_errors {
 	double widening; /* widening_at() */
 };
 struct model_errors model_errors_at(const struct model *m, const struct model_target *t, const double *x);
-double errors_upper(const struct model_target *t, const struct model_errors *e, double q, double predicted);
 /* The upper bound of the time (or accuracy) of row x, whose prediction and quantile are at hand: wider
  * outside the training ranges (widening.h). */
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,

@@ -179,33 +179,76 @@ out:
 	return rc;
 }
 
-struct calibrate_parts calibrate_parts_of(const struct calibrated *m, const struct calibrate_job *j)
+void calibrate_tabulate(struct calibrated *m)
 {
-	const double *v = m->value;
-	double factor[CALIBRATE_FACTORS] = { 1.0, 1.0, 1.0, 1.0 };
-	double share = fmin(j->cpus, j->batch), each, processes = j->processes, n = j->iterations;
-	bool at_devices = m->uses_devices && j->devices > 0.0, on_cpu = !at_devices;
-	double per_device = at_devices ? 1.0 / j->devices : m->uses_devices ? 0.0 : 1.0;
+	for (size_t i = 0; i <= CALIBRATE_POWERS; i++)
+		m->power[i] = pow((double)i, -m->value[CALIBRATE_EXPONENT]);
+	for (size_t f = 0; f < CALIBRATE_FACTORS; f++)
+		for (size_t k = 0; k < m->n_categories; k++)
+			m->factor[f][k] = exp(m->factor_log[f][k]);
+	m->tabulated = true;
+}
 
+static double power_of(const struct calibrated *m, double share)
+{
+	if (m->tabulated && share >= 0.0 && share <= CALIBRATE_POWERS && share == (double)(int)share)
+		return m->power[(int)share];
+	return pow(share, -m->value[CALIBRATE_EXPONENT]);
+}
+
+static void factors_of(const struct calibrated *m, const struct calibrate_job *j, double *out)
+{
+	bool at_most_one = m->tabulated; /* of the categories is 1, and the others are 0 */
+	size_t one = m->n_categories;
+
+	for (size_t k = 0; k < m->n_categories && at_most_one; k++) {
+		if (j->category[k] == 1.0 && one == m->n_categories)
+			one = k;
+		else
+			at_most_one = j->category[k] == 0.0;
+	}
 	for (size_t f = 0; f < CALIBRATE_FACTORS; f++) {
 		double sum = 0.0;
 
-		for (size_t k = 0; k < m->n_categories; k++)
+		out[f] = at_most_one && one < m->n_categories ? m->factor[f][one] : 1.0;
+		for (size_t k = 0; k < m->n_categories && !at_most_one; k++)
 			sum += j->category[k] * m->factor_log[f][k];
 		if (sum != 0.0)
-			factor[f] = exp(sum);
+			out[f] = exp(sum);
 	}
+}
+
+/* Unlike fmin() and fmax() no calls; nothing here is NaN. */
+static inline double lesser(double a, double b)
+{
+	return b < a ? b : a;
+}
+
+static inline double greater(double a, double b)
+{
+	return b > a ? b : a;
+}
+
+struct calibrate_parts calibrate_parts_of(const struct calibrated *m, const struct calibrate_job *j)
+{
+	const double *v = m->value;
+	double factor[CALIBRATE_FACTORS];
+	double share = lesser(j->cpus, j->batch), each, processes = j->processes, n = j->iterations;
+	bool at_devices = m->uses_devices && j->devices > 0.0, on_cpu = !at_devices;
+	double per_device = at_devices ? 1.0 / j->devices : m->uses_devices ? 0.0 : 1.0;
+
+	factors_of(m, j, factor);
 	if (m->share_within_cores)
-		share = fmin(share, v[CALIBRATE_CORES]);
+		share = lesser(share, v[CALIBRATE_CORES]);
 	else
-		processes = fmax(processes, j->cpus);
-	each = pow(share, -v[CALIBRATE_EXPONENT]);
+		processes = greater(processes, j->cpus);
+	each = power_of(m, share);
 	return (struct calibrate_parts){
 		.start_s = v[CALIBRATE_START] * factor[CALIBRATE_OF_START],
 		.cpu_s = n *
 			 (v[CALIBRATE_FIXED] * factor[CALIBRATE_OF_FIXED] * (m->share_fixed ? each : 1.0) +
 			  v[CALIBRATE_RECORD] * factor[CALIBRATE_OF_RECORD] * j->batch * each * on_cpu) *
-			 fmax(1.0, processes / v[CALIBRATE_CORES]),
+			 greater(1.0, processes / v[CALIBRATE_CORES]),
 		.disk_s = n * (v[CALIBRATE_DISK] + v[CALIBRATE_DISK_RECORD] * j->batch) *
 			  (1.0 + j->processes / v[CALIBRATE_SATURATION]),
 		.delay_s = n *

@@ -34,6 +34,7 @@
 #ifndef QUEUEING_CALIBRATE_H
 #define QUEUEING_CALIBRATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,7 @@
 #include "common/phases.h"
 
 #define CALIBRATE_MAX_CATEGORIES 16
+#define CALIBRATE_POWERS 64 /* cpus of a job, mostly */
 #define CALIBRATE_MAX_ROWS 1000 /* a few parameters need no more; larger tables are thinned evenly */
 
 /* What was measured of a run beside its time; 0: not known. Only a fit looks at it. */
@@ -104,6 +106,10 @@ struct calibrated {
 	uint8_t share_fixed;        /* 1: the cpus share the fixed cost as they share the records */
 	uint8_t uses_devices;       /* 1: the delays are those of devices, which compute the records */
 	uint8_t work_errs;          /* 1: what comes after the start-up errs by a factor, not all of it */
+	/* calibrate_tabulate(): share^-exponent of whole shares, and the exponentials of factor_log */
+	bool tabulated;
+	double power[CALIBRATE_POWERS + 1];
+	double factor[CALIBRATE_FACTORS][CALIBRATE_MAX_CATEGORIES];
 	/* goodness of fit, on the rows used */
 	size_t n_rows, n_skipped, n_free; /* skipped: something not above 0 */
 	double r2, sd, mape;              /* R2 and residual sd in log time; MAPE as a fraction */
@@ -127,6 +133,9 @@ void calibrate_memo_free(struct calibrate_memo *m);
 /* Deterministic. ERR_NODATA without a usable row; otherwise there is a model, if need be of one
  * parameter (all costs stated, their common scale fitted). */
 int calibrate_fit(const struct calibrate_params *p, struct calibrated *out, struct err *err);
+
+/* Makes the tables that the functions below look up instead of reckoning; they say the same without. */
+void calibrate_tabulate(struct calibrated *m);
 
 /* Where the time of a job goes. Closed form, finite and >= 0 for finite positive input, the sum > 0; no
  * allocation. */

@@ -21,61 +21,79 @@ struct state { /* means with n processes in the cycle */
 	double idle[CYCLE_EXACT_CORES]; /* probability of so many at the cores, below their number */
 };
 
-static double residence_at_cores(const struct state *s, double cpu_s, double cores, bool exact)
+/* Unlike fmax() no call; where one of them is NaN, so is the time. */
+static inline double greater(double a, double b)
+{
+	return b > a ? b : a;
+}
+
+struct stations { /* of the cycle, and what a step would divide out again and again */
+	double cpu_s, disk_s, delay_s, cores;
+	double each; /* cpu_s / cores */
+	double inverse; /* of the cores, where that is exact: they are a power of two; else 0 */
+	bool counted; /* the cores are few enough to be followed one by one */
+};
+
+static double residence_at_cores(const struct state *s, const struct stations *c)
 {
 	double waiting = 1.0 + s->cpu;
 
-	if (isinf(cores))
-		return cpu_s;
-	if (!exact)
-		return cpu_s * fmax(1.0, waiting / cores);
-	for (size_t j = 0; j + 1 < (size_t)cores; j++)
-		waiting += (cores - 1.0 - (double)j) * s->idle[j];
-	return fmax(cpu_s, cpu_s / cores * waiting); /* never below what it takes alone */
+	if (isinf(c->cores))
+		return c->cpu_s;
+	if (!c->counted)
+		return c->cpu_s * greater(1.0, waiting / c->cores);
+	for (size_t j = 0; j + 1 < (size_t)c->cores; j++)
+		waiting += (c->cores - 1.0 - (double)j) * s->idle[j];
+	return greater(c->cpu_s, c->each * waiting); /* never below what it takes alone */
 }
 
-/* One process more. Returns the time of a cycle. */
-static double add_process(struct state *s, double n, double cpu_s, double cores, double disk_s,
-			  double delay_s, bool exact)
+/* One process more. Returns the time of a cycle. A division takes as long as four of the other operations,
+ * and each step waits for the one before. */
+static inline double add_process(struct state *s, const struct stations *c, double n)
 {
-	double at_cpu = residence_at_cores(s, cpu_s, cores, exact), at_disk = disk_s * (1.0 + s->disk);
-	double cycle = at_cpu + at_disk + delay_s, rate = cycle > 0.0 ? n / cycle : 0.0, some = 0.0;
+	double at_cpu = residence_at_cores(s, c), at_disk = c->disk_s * (1.0 + s->disk);
+	double cycle = at_cpu + at_disk + c->delay_s, rate = cycle > 0.0 ? n / cycle : 0.0, some = 0.0, busy;
 
 	s->cpu = rate * at_cpu;
 	s->disk = rate * at_disk;
-	if (!exact || isinf(cores))
+	if (!c->counted || isinf(c->cores))
 		return cycle;
-	for (size_t j = (size_t)cores - 1; j >= 1; j--) {
-		s->idle[j] = rate * cpu_s / (double)j * s->idle[j - 1];
-		some += (cores - (double)j) * s->idle[j];
+	busy = rate * c->cpu_s;
+	for (size_t j = (size_t)c->cores - 1; j >= 1; j--) {
+		s->idle[j] = (j > 1 ? busy / (double)j : busy) * s->idle[j - 1];
+		some += (c->cores - (double)j) * s->idle[j];
 	}
-	s->idle[0] = fmax(0.0, 1.0 - (rate * cpu_s + some) / cores); /* rounding may go below */
+	some += busy;
+	/* rounding may go below */
+	s->idle[0] = greater(0.0, 1.0 - (c->inverse > 0.0 ? some * c->inverse : some / c->cores));
 	return cycle;
 }
 
 double cycle_time_s(double cpu_s, double cores, double disk_s, double delay_s, double processes)
 {
+	struct stations c = { .cpu_s = cpu_s, .disk_s = disk_s, .delay_s = delay_s };
 	struct state s = { .idle = { 1.0 } };
-	double n = fmin(fmax(processes, 1.0), CYCLE_MOST), whole = floor(n), time = 0.0, steepest, k;
-	bool exact;
+	double n = fmin(greater(1.0, processes), CYCLE_MOST), whole = floor(n), time = 0.0, steepest, k;
+	int exponent;
 
-	cores = isinf(cores) ? cores : fmax(1.0, round(cores));
-	exact = cores <= CYCLE_EXACT_CORES;
-	steepest = fmax(isinf(cores) ? 0.0 : cpu_s / cores, disk_s);
+	c.cores = isinf(cores) ? cores : greater(1.0, round(cores));
+	c.counted = c.cores <= CYCLE_EXACT_CORES;
+	c.each = cpu_s / c.cores;
+	c.inverse = frexp(c.cores, &exponent) == 0.5 ? 1.0 / c.cores : 0.0;
+	steepest = greater(isinf(cores) ? 0.0 : c.each, disk_s);
 	for (k = 1.0; k <= whole; k++) {
 		double last = time;
 
 		/* never shorter with one process more; rounding may say otherwise */
-		time = fmax(last, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact));
+		time = greater(last, add_process(&s, &c, k));
 		/* The more there are, the nearer a step comes to what the busiest place needs: the rest is
 		 * then a straight line. */
 		if (k >= FOLLOWED && fabs(steepest - (time - last)) * (n - k) <= STRAIGHT * time)
-			return time + (fmax(processes, n) - k) * steepest;
+			return time + (greater(n, processes) - k) * steepest;
 	}
 	if (n != whole)
-		time += (n - whole) *
-			fmax(0.0, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact) - time);
-	return time + (fmax(processes, n) - n) * steepest;
+		time += (n - whole) * greater(0.0, add_process(&s, &c, k) - time);
+	return time + (greater(n, processes) - n) * steepest;
 }
 
 /* ---- the fit ---- */
@@ -93,12 +111,12 @@ static double time_of(const struct calibrated *c, const struct cycle *m, const s
 		      const struct calibrate_parts *p)
 {
 	/* a job wider than the machine is stretched alone, and the disk by its one process: take both back */
-	double n = job->iterations, stretch = fmax(1.0, job->cpus / c->value[CALIBRATE_CORES]);
+	double n = job->iterations, stretch = greater(1.0, job->cpus / c->value[CALIBRATE_CORES]);
 	double queue_s = p->disk_s / (1.0 + 1.0 / c->value[CALIBRATE_SATURATION]) / n;
 
 	return p->start_s + n * cycle_time_s(m->cpu * p->cpu_s / n / stretch, c->value[CALIBRATE_CORES],
 					     m->disk * queue_s, p->delay_s / n + m->rest * queue_s,
-					     fmax(job->processes, job->cpus));
+					     greater(job->cpus, job->processes));
 }
 
 double cycle_job_s(const struct calibrated *c, const struct cycle *m, const struct calibrate_job *job)

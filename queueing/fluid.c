@@ -565,6 +565,19 @@ static void run(struct play *p)
 	leave_open(p);
 }
 
+/* A job that runs alone: what run() says of it, to the last bit, without a band. */
+static void run_alone(struct play *p)
+{
+	const struct fluid_job *j = job_at(p, 0);
+	struct live l = { .cpus = j->cpus };
+	double processes = j->cpus + p->scene->other_load;
+
+	live_bend(&p->scene->machine, processes > p->scene->machine.cores, j, &l);
+	p->out[0] = (struct fluid_times){ .end_s = j->work_s * (l.fixed + l.slope * processes) };
+	p->step[p->n_steps++] =
+		(struct step){ .until_s = p->out[0].end_s, .processes = processes, .slow = 1.0 };
+}
+
 /* ---- what is asked ---- */
 
 static int check_kinds(const struct fluid_kinds *k, struct err *err)
@@ -662,7 +675,11 @@ int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidat
 		.n_jobs = scene->n_running + scene->n_queued + extra,
 		.out = out,
 	};
-	run(&p);
+	if (p.n_jobs == 1 && !scene->kinds && is_wanted(&p, 0) &&
+	    (scene->n_running || !never(&p, job_at(&p, 0))))
+		run_alone(&p);
+	else
+		run(&p);
 	w->n_steps = p.n_steps;
 	return 0;
 }

@@ -66,16 +66,49 @@ void json_put_int(struct json_writer *w, long long v);
 void json_put_bool(struct json_writer *w, bool v);
 void json_put_null(struct json_writer *w);
 
-/* A key of `len` bytes, and a key with its value. The compiler knows the length of a literal, so callers use
- * the functions below these. */
-void json_put_key_of(struct json_writer *w, const char *key, size_t len);
-void json_kv_string_of(struct json_writer *w, const char *key, size_t len, const char *s);
-void json_kv_fixed_of(struct json_writer *w, const char *key, size_t len, double v, int decimals);
-void json_kv_bool_of(struct json_writer *w, const char *key, size_t len, bool v);
+/* A key, and a key with its value. A reply of the daemon is a thousand bytes in some hundred pieces, and most
+ * keys are literals: the compiler knows their bytes, and writes them straight into the buffer where there is
+ * room. Nothing in it is escaped: a key with quotes or control characters is no literal. */
+#define JSON_ROOM 40 /* bytes of any number */
+void json_put_key_of(struct json_writer *w, const char *key, size_t len); /* any text of so many bytes */
+void json_end_fixed(struct json_writer *w, char *at, double v, int decimals); /* as json_put_fixed() */
+
+/* Writes a literal and what goes before and after it; returns where a value of JSON_ROOM bytes may come.
+ * NULL: nothing is written, take the long way. */
+static inline __attribute__((always_inline)) char *json_begin_literal(struct json_writer *w, const char *key,
+								      size_t len)
+{
+	struct strbuf *out = w->out;
+	char *p = out->text + out->len;
+
+	if (!__builtin_constant_p(len) || w->pretty || out->failed ||
+	    out->cap - out->len <= len + 4 + JSON_ROOM)
+		return NULL;
+	*p = ',';
+	p += w->need_comma;
+	*p++ = '"';
+	memcpy(p, key, len);
+	memcpy(p + len, "\":", 2);
+	return p + len + 2;
+}
+
+/* The value, or the key, ends at p. */
+static inline void json_end(struct json_writer *w, char *p, bool after_key)
+{
+	*p = '\0';
+	w->out->len = (size_t)(p - w->out->text);
+	w->need_comma = true;
+	w->after_key = after_key;
+}
 
 static inline void json_put_key(struct json_writer *w, const char *key)
 {
-	json_put_key_of(w, key, strlen(key));
+	char *p = json_begin_literal(w, key, strlen(key));
+
+	if (p)
+		json_end(w, p, true);
+	else
+		json_put_key_of(w, key, strlen(key));
 }
 
 static inline void json_kv_open(struct json_writer *w, const char *key, char bracket)
@@ -86,7 +119,8 @@ static inline void json_kv_open(struct json_writer *w, const char *key, char bra
 
 static inline void json_kv_string(struct json_writer *w, const char *key, const char *s)
 {
-	json_kv_string_of(w, key, strlen(key), s);
+	json_put_key(w, key);
+	json_put_string(w, s);
 }
 
 static inline void json_kv_number(struct json_writer *w, const char *key, double v)
@@ -97,7 +131,14 @@ static inline void json_kv_number(struct json_writer *w, const char *key, double
 
 static inline void json_kv_fixed(struct json_writer *w, const char *key, double v, int decimals)
 {
-	json_kv_fixed_of(w, key, strlen(key), v, decimals);
+	char *p = json_begin_literal(w, key, strlen(key));
+
+	if (p) {
+		json_end_fixed(w, p, v, decimals);
+	} else {
+		json_put_key_of(w, key, strlen(key));
+		json_put_fixed(w, v, decimals);
+	}
 }
 
 static inline void json_kv_int(struct json_writer *w, const char *key, long long v)
@@ -108,7 +149,15 @@ static inline void json_kv_int(struct json_writer *w, const char *key, long long
 
 static inline void json_kv_bool(struct json_writer *w, const char *key, bool v)
 {
-	json_kv_bool_of(w, key, strlen(key), v);
+	char *p = json_begin_literal(w, key, strlen(key));
+
+	if (p) {
+		memcpy(p, v ? "true" : "false", 5); /* of "true" the end, too */
+		json_end(w, p + (v ? 4 : 5), false);
+	} else {
+		json_put_key_of(w, key, strlen(key));
+		json_put_bool(w, v);
+	}
 }
 
 #endif

@@ -1,5 +1,4 @@
-/* The writer of JSON. A reply of the daemon is a thousand bytes in some hundred pieces, so pieces go
- * straight into the buffer where there is room, a key and its value at once; a piece that does not fit takes
+/* The writer of JSON. Pieces go straight into the buffer where there is room; a piece that does not fit takes
  * the way through strbuf_add, which grows it. */
 #include "common/json/json.h"
 
@@ -196,37 +195,11 @@ static inline void put_quoted(struct strbuf *out, const char *s, size_t len, con
 	wrote(out, p);
 }
 
-/* A comma if there is need of one, and a plain key, all at once: where the value comes, with room for `more`
- * bytes. NULL: nothing is written, take the slow way. */
-static inline char *key_at_once(struct json_writer *w, const char *key, size_t len, size_t more)
-{
-	char *p = w->pretty ? NULL : room_for(w->out, len + 4 + more);
-
-	assert(!w->after_key);
-	if (!p)
-		return NULL;
-	*p = ',';
-	p += w->need_comma;
-	*p++ = '"';
-	if (!copy_plain(p, key, len)) {
-		wrote(w->out, w->out->text + w->out->len);
-		return NULL;
-	}
-	p += len;
-	memcpy(p, "\":", 2);
-	return p + 2;
-}
-
 void json_put_key_of(struct json_writer *w, const char *key, size_t len)
 {
-	char *p = key_at_once(w, key, len, 0);
-
-	if (p) {
-		wrote(w->out, p);
-	} else {
-		begin_item(w);
-		put_quoted(w->out, key, len, ": ", w->pretty ? 2 : 1);
-	}
+	assert(!w->after_key);
+	begin_item(w);
+	put_quoted(w->out, key, len, ": ", w->pretty ? 2 : 1);
 	w->after_key = true;
 }
 
@@ -294,57 +267,11 @@ void json_put_fixed(struct json_writer *w, double v, int decimals)
 		json_put_null(w);
 }
 
-/* ---- key and value in one ---- */
-
-/* The value ends at p. */
-static inline void wrote_value(struct json_writer *w, const char *p)
+void json_end_fixed(struct json_writer *w, char *at, double v, int decimals)
 {
-	wrote(w->out, p);
-	w->need_comma = true;
-}
-
-void json_kv_string_of(struct json_writer *w, const char *key, size_t len, const char *s)
-{
-	size_t n = s ? strlen(s) : 0;
-	char *p = key_at_once(w, key, len, n + 4);
-
-	if (p && !s) {
-		memcpy(p, "null", 4);
-		wrote_value(w, p + 4);
-	} else if (p && copy_plain(p + 1, s, n)) {
-		p[0] = p[n + 1] = '"';
-		wrote_value(w, p + n + 2);
-	} else {
-		json_put_key_of(w, key, len);
-		json_put_string(w, s);
-	}
-}
-
-void json_kv_fixed_of(struct json_writer *w, const char *key, size_t len, double v, int decimals)
-{
-	char *p = key_at_once(w, key, len, TEXT_NUMBER);
-
-	assert(decimals >= 0 && decimals <= 9);
-	if (p && isfinite(v)) {
-		wrote_value(w, text_fixed_end(v, decimals, p));
-	} else if (p) {
-		memcpy(p, "null", 4);
-		wrote_value(w, p + 4);
-	} else {
-		json_put_key_of(w, key, len);
-		json_put_fixed(w, v, decimals);
-	}
-}
-
-void json_kv_bool_of(struct json_writer *w, const char *key, size_t len, bool v)
-{
-	char *p = key_at_once(w, key, len, 5);
-
-	if (p) {
-		memcpy(p, v ? "true" : "false", 5); /* of "true" the end, too */
-		wrote_value(w, p + (v ? 4 : 5));
-	} else {
-		json_put_key_of(w, key, len);
-		json_put_bool(w, v);
-	}
+	_Static_assert(TEXT_NUMBER <= JSON_ROOM, "a number has room");
+	assert(!w->after_key && decimals >= 0 && decimals <= 9);
+	if (!isfinite(v))
+		memcpy(at, "null", 4);
+	json_end(w, isfinite(v) ? text_fixed_end(v, decimals, at) : at + 4, false);
 }

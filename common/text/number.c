@@ -111,13 +111,14 @@ typedef unsigned __int128 wide;
 static const uint64_t power_of_ten[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,
 					 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19 };
 
+static const char pairs[] = /* all of two digits */
+	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+	"8081828384858687888990919293949596979899";
+
 /* Writes v with this many digits, zeros in front if it has fewer; returns the end. */
 static inline char *put_digits(char *p, uint64_t v, int digits)
 {
-	static const char pairs[] =
-		"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-		"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-		"8081828384858687888990919293949596979899";
 	char *end = p + digits;
 
 	for (p = end; digits >= 2; digits -= 2) {
@@ -143,6 +144,15 @@ static inline char *put_whole(char *p, uint64_t v)
 	return put_digits(p, v, digits);
 }
 
+/* Six digits as three pairs. */
+static inline char *put_six(char *p, uint32_t v)
+{
+	memcpy(p, pairs + v / 10000 * 2, 2);
+	memcpy(p + 2, pairs + v / 100 % 100 * 2, 2);
+	memcpy(p + 4, pairs + v % 100 * 2, 2);
+	return p + 6;
+}
+
 static inline char *put_decimal(char *p, bool minus, uint64_t whole, uint64_t fraction, int decimals)
 {
 	if (minus)
@@ -151,7 +161,7 @@ static inline char *put_decimal(char *p, bool minus, uint64_t whole, uint64_t fr
 	if (!fraction)
 		return p;
 	*p++ = '.';
-	p = put_digits(p, fraction, decimals);
+	p = decimals == 6 ? put_six(p, (uint32_t)fraction) : put_digits(p, fraction, decimals);
 	while (p[-1] == '0')
 		p--;
 	return p;

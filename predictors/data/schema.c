@@ -444,6 +444,8 @@ int schema_from_json(const char *name, const struct json *v, struct schema **out
 		read_roles(&f, s);
 		rc = f.rc;
 	}
+	if (!rc)
+		schema_find_roles(s);
 	if (rc)
 		schema_free(s);
 	else

@@ -55,6 +55,7 @@ struct schema {
 	char **ignore; size_t n_ignores; /* columns known and not used: no notice about them */
 	char *role[N_ROLES];             /* which column is the cpus, the jobs, ...; NULL: the one of that
 	                                  * name */
+	int role_at[N_ROLES];            /* see schema_role(); kept by what makes and changes a schema */
 };
 
 extern const char *const schema_role_name[N_ROLES];   /* "batch", "cpus", ... */
@@ -82,7 +83,11 @@ int schema_find_any(const struct schema *s, const char *column);
 
 /* The source (as above) that plays a role: the decision is the batch, the others are what "roles" says or go
  * by their own names (other work: "other_load"); -1: none does, or it is a category. */
-int schema_role(const struct schema *s, enum feature_role role);
+static inline int schema_role(const struct schema *s, enum feature_role role)
+{
+	return role > ROLE_NONE && role < N_ROLES ? s->role_at[role] : -1;
+}
+void schema_find_roles(struct schema *s); /* after a change of columns or roles */
 
 /* The name of source i: column i, or derived column i - n_columns. Borrowed from the schema. */
 static inline const char *schema_source_name(const struct schema *s, size_t i)

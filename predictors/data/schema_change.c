@@ -104,6 +104,7 @@ int schema_drop(struct schema *s, size_t source, bool ignore, struct err *err)
 	for (size_t i = 0; i < s->n_derived; i++)
 		for (size_t k = 0; k < s->derived[i].n_of; k++)
 			s->derived[i].source[k] -= s->derived[i].source[k] > source;
+	schema_find_roles(s);
 	return rc;
 }
 
@@ -128,5 +129,6 @@ int schema_add(struct schema *s, const char *name, enum column_kind kind, struct
 		for (size_t k = 0; k < s->derived[i].n_of; k++)
 			s->derived[i].source[k] += s->derived[i].source[k] >= s->n_columns;
 	s->n_columns++;
+	schema_find_roles(s);
 	return 0;
 }

@@ -170,19 +170,21 @@ int schema_find_any(const struct schema *s, const char *column)
 	return found;
 }
 
-int schema_role(const struct schema *s, enum feature_role role)
+static int find_role(const struct schema *s, enum feature_role role)
 {
-	const char *column;
-	int at;
+	const char *column = role == ROLE_BATCH   ? s->decision
+			     : s->role[role]      ? s->role[role]
+			     : role == ROLE_OTHER ? SCHEMA_OTHER_COLUMN
+						  : schema_role_name[role];
+	int at = schema_find_any(s, column);
 
-	if (role <= ROLE_NONE || role >= N_ROLES)
-		return -1;
-	column = role == ROLE_BATCH   ? s->decision
-		 : s->role[role]      ? s->role[role]
-		 : role == ROLE_OTHER ? SCHEMA_OTHER_COLUMN
-				      : schema_role_name[role];
-	at = schema_find_any(s, column);
-	return at >= 0 && (size_t)at < s->n_columns && s->column[at].kind == COLUMN_CATEGORY ? -1 : at;
+	return at >= 0 && schema_is_category(s, (size_t)at) ? -1 : at;
+}
+
+void schema_find_roles(struct schema *s)
+{
+	for (int r = 0; r < N_ROLES; r++)
+		s->role_at[r] = r == ROLE_NONE ? -1 : find_role(s, (enum feature_role)r);
 }
 
 double schema_derive(const struct schema_derived *d, const double *number)

@@ -269,7 +269,10 @@ static void hybrid_machine(const void *self, double *out_cores, double *out_disk
 
 static int hybrid_compile(void *self, struct err *err)
 {
-	return ensemble_compile(((struct hybrid *)self)->forest->ensemble, err);
+	struct hybrid *h = self;
+
+	calibrate_tabulate(&h->queue.c);
+	return ensemble_compile(h->forest->ensemble, err);
 }
 
 static const double *hybrid_oob(const void *self)

@@ -15,6 +15,9 @@ void decide_bounds_init(struct decide_rows *r)
 		r->bias *= exp(p->scene->level.shift);
 	r->narrow = p->scene && p->scene->level.narrow > 0.0 ? p->scene->level.narrow : 1.0;
 	r->asked = belief_asks(p->confidence);
+	r->spreads = belief_spreads(p->confidence);
+	r->spreads_asked = r->asked == p->confidence ? r->spreads : belief_spreads(r->asked);
+	r->scored = NAN;
 	if (conformal_quantile(&p->model->time.conformal, r->asked, &r->q, NULL))
 		r->q = NAN;
 }
@@ -29,29 +32,34 @@ struct model_errors decide_errors_at(const struct decide_rows *r, const double *
 
 /* The logarithm of the bound over the time, within the table. What was learnt since the model was trained
  * takes the place of its own quantile, as far as it carries. */
-static double above_of(const struct decide_rows *r, const struct model_errors *e, double time_s)
+static double above_of(struct decide_rows *r, const struct model_errors *e, double time_s)
 {
-	const struct model_errors inside = { .scale = e->scale, .widening = 1.0 };
-	double upper_s = isnan(r->q) ? NAN : errors_upper(&r->p->model->time, &inside, r->q, time_s);
-	double model_q = upper_s > 0.0 ? log(upper_s / time_s) : NAN, q;
+	const struct conformal *of = &r->p->model->time.conformal;
+	double model_q = r->q * e->scale, upper_s, q;
 	enum adapt_source source;
 
-	if (!r->adapt || !adapt_quantile(r->adapt, r->p->scene->who, r->asked, model_q, &q, &source))
-		return model_q;
+	if (!of->log) {
+		upper_s = conformal_upper(of, model_q, time_s);
+		model_q = upper_s > 0.0 ? log(upper_s / time_s) : NAN;
+	}
+	if (!r->adapt || model_q == r->scored)
+		return r->adapt ? r->above : model_q;
+	r->scored = r->above = model_q;
 	/* What jobs of other families taught makes no bound of a new one tighter. */
-	return r->p->scene->new_family && model_q > q ? model_q : q;
+	if (adapt_quantile(r->adapt, r->p->scene->who, r->asked, model_q, &q, &source) &&
+	    !(r->p->scene->new_family && model_q > q))
+		r->above = q;
+	return r->above;
 }
 
-void decide_bound(const struct decide_rows *r, const struct model_errors *e, struct candidate *c)
+void decide_bound(struct decide_rows *r, const struct model_errors *e, struct candidate *c)
 {
-	struct belief b = { c->time_s, NAN };
+	double above = NAN;
 
 	if (c->time_s > 0.0 && c->beyond < 0)
-		b = belief_of_bound(
-			c->time_s, c->time_s * exp(conformal_widened(above_of(r, e, c->time_s), e->widening)),
-			r->asked);
-	c->spread = b.spread;
-	c->guard_s = belief_bound(b, r->p->confidence);
+		above = conformal_widened(above_of(r, e, c->time_s), e->widening);
+	c->spread = belief_spread(above, r->spreads_asked);
+	c->guard_s = belief_bound_at((struct belief){ c->time_s, c->spread }, r->spreads);
 }
 
 double decide_chance(const struct decide_rows *r, const struct candidate *c)

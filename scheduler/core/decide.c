@@ -115,7 +115,7 @@ static int rows_init(struct decide_rows *r, const struct decide_params *p, struc
 	int cpus = schema_role(s, ROLE_CPUS);
 
 	r->p = p;
-	r->decision = schema_find(s, s->decision);
+	r->decision = schema_role(s, ROLE_BATCH);
 	r->epochs = schema_role(s, ROLE_EPOCHS);
 	r->njobs = schema_role(s, ROLE_NJOBS);
 	r->processes = schema_role(s, ROLE_PROCESSES);
@@ -290,10 +290,12 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 			note_range(r, row, c);
 			take_time(r, time[i], c);
 			e = decide_errors_at(r, row);
-			decide_bound(r, &e, c);
-			c->chance = decide_chance(r, c);
-			if (out_errors)
+			if (out_errors) {
 				out_errors[done + i] = e;
+			} else {
+				decide_bound(r, &e, c);
+				c->chance = decide_chance(r, c);
+			}
 			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
 		}
 	}
@@ -466,9 +468,9 @@ static void tell_bound(const struct decide_rows *r, struct candidate *c)
 	c->upper_s = c->guard_s;
 	if (!s || isnan(c->guard_s))
 		return;
-	c->upper_s = belief_bound(
+	c->upper_s = belief_bound_at(
 		belief_with((struct belief){ c->time_s, c->spread }, s->later.shift, s->later.spread),
-		r->p->confidence);
+		r->spreads);
 	if (c->feasible && c->upper_s > limit_s)
 		c->upper_s = limit_s;
 	if (!(c->upper_s >= c->guard_s))

@@ -28,7 +28,9 @@ struct decide_rows {
 	bool has_shares;              /* decide_predict_times() has filled in those of all candidates */
 	double asked, q;              /* the confidence whose bound says how wide beliefs are (belief.h), and
 	                                 the model's own score of it; NaN: none */
+	double spreads_asked, spreads; /* belief_spreads() of it, and of the confidence of the job */
 	const struct adapt *adapt;    /* NULL: none */
+	double scored, above;         /* the last score that it was asked about, and its answer */
 	double number[SCHEMA_MAX_COLUMNS];
 };
 
@@ -40,8 +42,8 @@ struct decide_rows {
 void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c,
 			double *x);
 /* The same of all in as few passes as there is room for, with their bounds. load: one for each candidate.
- * With a scene the shares too. Accuracies rise with the epochs of a batch. out_errors (may be NULL): of their
- * rows. */
+ * With a scene the shares too. Accuracies rise with the epochs of a batch. out_errors: of their rows, without
+ * bounds and chances, which come with a play; NULL: there will be none. */
 void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d,
 			struct model_errors *out_errors);
 /* Times and shares alone, for a load that will be another one. */
@@ -67,7 +69,7 @@ void decide_bounds_init(struct decide_rows *r);
 struct model_errors decide_errors_at(const struct decide_rows *r, const double *x); /* of this row */
 /* Fills in the spread and the guard of a candidate, whose time is the corrected one; e: the errors of its
  * row. */
-void decide_bound(const struct decide_rows *r, const struct model_errors *e, struct candidate *c);
+void decide_bound(struct decide_rows *r, const struct model_errors *e, struct candidate *c);
 /* The chance that wait and time of the candidate, whose spread is known, are within the objective. */
 double decide_chance(const struct decide_rows *r, const struct candidate *c);
 

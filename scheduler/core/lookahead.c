@@ -240,6 +240,10 @@ static void approximate(struct look *l)
 		struct candidate *c = &d->candidate[i];
 		double processes = others || l->before ? load[i].processes : load_now(l).processes;
 
+		if (!l->whole) { /* else a play says it */
+			decide_bound(l->rows, &l->w->errors[i], c);
+			c->chance = decide_chance(l->rows, c);
+		}
 		c->work_s = decide_work_s(s, c, c->time_s, processes);
 		if (load[i].slow != 1.0) {
 			c->time_s *= load[i].slow;

@@ -83,7 +83,8 @@ void decide_other_weigh(struct decide_rows *r, struct decision *d)
 	r->other_load = other;
 	load.njobs += other;
 	load.processes += other;
-	with_s = decide_predict_time(r, &load, from);
+	/* on an idle machine this is the load that its time is for */
+	with_s = s->n_running + s->n_queued ? decide_predict_time(r, &load, from) : from->model_s;
 	if (without_s > 0.0 && isfinite(with_s))
 		d->other_factor = with_s / without_s;
 }

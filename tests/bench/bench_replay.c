@@ -98,16 +98,17 @@ int bench_replay_million(struct bench_env *env, struct bench_result *out, struct
 	if (status)
 		return status;
 	grew = (many.cpu_s - none.cpu_s) / fmax(few.cpu_s - none.cpu_s, 1e-3);
-	out->ours = many.wall_s;
-	out->holds = many.wall_s <= BAR_S && many.mb <= BAR_MB && grew <= GROWTH_SLACK * allowed ? HOLDS_YES
-												 : HOLDS_NO;
-	bench_what(out,
-		   "a replay of %d jobs in the fluid world under postrider, training of its default model "
-		   "included (%s, %.3g s of processor time with a replay of %d jobs): %.3g us a job, %.0f MB "
-		   "(bar %.0f); without the training ten times "
-		   "the jobs take %.3g times as long (n log n: %.3g)",
-		   JOBS, model->name, none.cpu_s, NONE, 1e6 * many.cpu_s / JOBS, many.mb, BAR_MB, grew,
-		   allowed);
+	out->ours = many.cpu_s; /* not less than by the clock: training uses all cores, and nothing sleeps */
+	out->holds = many.cpu_s <= BAR_S && many.mb <= BAR_MB && grew <= GROWTH_SLACK * allowed ? HOLDS_YES
+												: HOLDS_NO;
+	bench_what(
+		out,
+		"a replay of %d jobs in the fluid world under postrider, training of its default model "
+		"included (%s, %.3g s of processor time with a replay of %d jobs): processor time, %.3g us "
+		"a job, %.3g s by the clock, %.0f MB (bar %.0f); without the training ten times "
+		"the jobs take %.3g times as long (n log n: %.3g)",
+		JOBS, model->name, none.cpu_s, NONE, 1e6 * many.cpu_s / JOBS, many.wall_s, many.mb, BAR_MB,
+		grew, allowed);
 	return 0;
 }
 

@@ -642,9 +642,11 @@ TEST_WITH(test_json_writer_escapes_what_must_be, NULL, disarm)
 	struct strbuf out = { 0 };
 	struct json_writer w;
 
+	const char *volatile key = "q\"\\"; /* no literal to the compiler: those are not escaped */
+
 	json_begin(&w, &out, false);
 	json_open(&w, '{');
-	json_kv_string(&w, "q\"\\", "\n\r\t\x01\x1f\x7f/\xe2\x82\xac");
+	json_kv_string(&w, key, "\n\r\t\x01\x1f\x7f/\xe2\x82\xac");
 	json_close(&w, '}');
 	assert_string_equal(out.text, "{\"q\\\"\\\\\":\"\\n\\r\\t\\u0001\\u001f\x7f/\xe2\x82\xac\"}");
 	strbuf_release(&out);
@@ -674,6 +676,44 @@ static void write_pairs(struct strbuf *out, bool pretty, bool pairs, const char 
 	}
 	json_close(&w, '}');
 	assert_int_equal(out->len, strlen(out->text));
+}
+
+/* Keys that the compiler knows are written at once where there is room: the same text as by pieces, in a
+ * buffer with any number of bytes left. */
+TEST_WITH(test_json_literal_keys_are_as_others, NULL, disarm)
+{
+	static const char want[] =
+		"{\"name\":\"x\",\"none\":null,\"n\":-7,\"at\":{\"time_s\":1.191167,"
+		"\"nan\":null,\"big\":12345678901.5},\"list\":[],\"yes\":true,\"no\":false}";
+
+	for (size_t room = 1; room <= sizeof want + 64; room++) {
+		struct strbuf out = { 0 };
+		struct json_writer w;
+		char blank[256] = "";
+
+		memset(blank, ' ', sizeof blank - 1);
+		strbuf_add(&out, blank, sizeof blank - 1);
+		while (out.cap - out.len > room)
+			strbuf_puts(&out, " ");
+		json_begin(&w, &out, false);
+		json_open(&w, '{');
+		json_kv_string(&w, "name", "x");
+		json_kv_string(&w, "none", NULL);
+		json_kv_int(&w, "n", -7);
+		json_kv_open(&w, "at", '{');
+		json_kv_fixed(&w, "time_s", 1.1911671, 6);
+		json_kv_fixed(&w, "nan", NAN, 6);
+		json_kv_fixed(&w, "big", 12345678901.5, 6);
+		json_close(&w, '}');
+		json_kv_open(&w, "list", '[');
+		json_close(&w, ']');
+		json_kv_bool(&w, "yes", true);
+		json_kv_bool(&w, "no", false);
+		json_close(&w, '}');
+		assert_string_equal(out.text + strspn(out.text, " "), want);
+		assert_int_equal(out.len, strlen(out.text));
+		strbuf_release(&out);
+	}
 }
 
 /* Text is copied eight bytes at a time: a byte that needs an escape at every place of every length, in a key

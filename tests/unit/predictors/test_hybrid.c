@@ -58,6 +58,29 @@ static struct score score_on(const struct predictor_ops *ops, const char *text, 
 	return s;
 }
 
+/* The prior that the forest corrects is the one that a prediction starts from: a part of it, and the mean of
+ * the rest. */
+TEST(test_a_part_of_the_prior_predicts_what_it_was_fitted_to)
+{
+	static const char *const how[] = { "queue=none,effects=yes,prior=0.75", "queue=none,effects=yes",
+					   "prior=0.5" };
+	struct dataset *d = world(2, 0.02, 1, 0.0);
+	double *out = malloc(d->n_rows * sizeof *out);
+
+	for (size_t k = 0; k < 3; k++) {
+		struct predictor p = fit_with(&hybrid_ops, how[k], d, (struct fit_context){ .seed = 1 });
+		struct score s;
+
+		predictor_predict(&p, d->x, d->n_rows, out);
+		s = score_of(d->y, out, d->n_rows);
+		printf("%s: MAPE %.2f %%\n", how[k], 100 * s.mape);
+		assert_true(s.mape < 0.1);
+		predictor_release(&p);
+	}
+	free(out);
+	dataset_free(d);
+}
+
 TEST(test_forest_learns_what_the_queue_gets_wrong)
 {
 	struct dataset *all = world(1, 0.02, 1, 0.3), *train, *test;

@@ -439,6 +439,34 @@ TEST(test_a_job_alone_takes_its_work_whatever_its_mix)
 	}
 }
 
+/* One job alone is not played in bands. Kinds that do nothing take the long way. */
+TEST(test_a_job_alone_has_the_times_of_a_whole_play)
+{
+	const struct fluid_kinds none = { .room = 1.0 };
+	struct rng r = rng_stream(5, 3);
+
+	for (int i = 0; i < 500; i++) {
+		struct fluid_job one = any_job(&r, 6, false);
+		struct fluid_scene s = { .machine = machine(1.0 + 4.0 * rng_uniform(&r), 4,
+							    i % 3 ? 3.7 : INFINITY),
+					 .running = &one,
+					 .n_running = 1 };
+		struct fluid_times alone, whole, queued;
+
+		s.other_load = i % 2 ? 3.0 * rng_uniform(&r) : 0.0;
+		play(&s, NULL, &alone);
+		s.kinds = &none;
+		play(&s, NULL, &whole);
+		assert_true(alone.start_s == 0.0 && alone.end_s == whole.end_s && !alone.never);
+		s = (struct fluid_scene){
+			.machine = s.machine, .other_load = s.other_load, .queued = &one, .n_queued = 1
+		};
+		play(&s, NULL, &queued);
+		assert_true(queued.never == (one.cpus > 4));
+		assert_true(queued.never || queued.end_s == whole.end_s);
+	}
+}
+
 TEST(test_a_queue_of_three_on_one_slot_goes_one_by_one)
 {
 	struct fluid_job three[] = { job(2.1, 1, 0, 1), job(3.2, 0, 1, 1), job(4.3, 0.5, 0.5, 1) };
