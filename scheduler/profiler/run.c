@@ -586,6 +586,7 @@ int profile_run(const struct profile_run_params *p, struct profile_outcome *out,
 
 	*out = (struct profile_outcome){ 0 };
 	*out_signal = 0;
+	setenv(OUTPUT_UNBUFFERED, "1", 0); /* as the daemon starts a job; what the user has set counts */
 	rc = profile_run_prepare(p, out, err);
 	r.beside = *p->point;
 	memcpy(r.beside.level, p->point->beside, sizeof r.beside.level);
