@@ -232,11 +232,32 @@ static void say_learnt(const struct cli *c, struct client *client, const char *t
 	json_free(v);
 }
 
+struct teller { /* what was said of a limit that could not be promised */
+	const struct cli *c;
+	enum job_outlook said;
+};
+
+/* Once it is clear, and again if it turns out otherwise. */
+static void say_outlook(void *owner, const struct job_view *job)
+{
+	struct teller *t = owner;
+	enum job_outlook now = job_view_outlook(job, 0.0, job_now());
+	struct strbuf text = { 0 };
+
+	if ((now != OUTLOOK_HOLDS && now != OUTLOOK_MISSED) || now == t->said)
+		return;
+	t->said = now;
+	job_view_outlook_put(job, 0.0, job_now(), &text);
+	cli_notice(t->c, "%s", strbuf_text(&text));
+	strbuf_release(&text);
+}
+
 static int watch_to_the_end(const struct cli *c, struct client *client, const struct submit_answer *a,
 			    struct client_fault *f)
 {
 	struct json *last = NULL, *reply = NULL;
 	struct strbuf line = { 0 };
+	struct teller teller = { .c = c };
 	struct job_log log;
 	struct job_view job = a->job;
 	int rc = job_log_open(&log, client, a->job.id, f);
@@ -247,6 +268,9 @@ static int watch_to_the_end(const struct cli *c, struct client *client, const st
 	}
 	if (!rc && !job_view_read(json_at(json_get(reply, "jobs"), 0), &job))
 		rc = client_bad_reply(f, "the job to watch is not in it");
+	log.line = job_line_begin(c->quiet);
+	log.on_news = say_outlook;
+	log.owner = &teller;
 	if (!rc)
 		rc = job_log_follow(&log, client, &job, &last, &job, f);
 	if (rc == CLIENT_INTERRUPTED) { /* as a command in the foreground would: Ctrl-C ends it */
