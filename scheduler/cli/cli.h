@@ -23,6 +23,7 @@
 void cli_set_up(void); /* first of all: locale and signals */
 
 int verb_init(int argc, char **argv);
+int verb_page(int argc, char **argv);
 int verb_run(int argc, char **argv);
 int verb_train(int argc, char **argv);
 int verb_evaluate(int argc, char **argv);
