@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/mem.h"
 #include "common/strbuf.h"
 #include "common/text/text.h"
 #include "scheduler/process/record_format.h"
@@ -19,10 +20,10 @@
 
 /* ---- a log that grows ---- */
 
-int job_output_init(struct job_output *o, const char *dir, const struct output_spec *spec, double epochs,
-		    struct err *err)
+int job_output_open(struct job_output *o, const char *out_path, const char *err_path,
+		    const struct output_spec *spec, double epochs, struct err *err)
 {
-	static const char *const name[2] = { JOB_STDOUT, JOB_STDERR };
+	const char *const path[2] = { out_path, err_path };
 	int rc = 0;
 
 	*o = (struct job_output){ .log = { { .fd = -1 }, { .fd = -1 } },
@@ -31,19 +32,33 @@ int job_output_init(struct job_output *o, const char *dir, const struct output_s
 				  .told = NAN,
 				  .epoch_accuracy = NAN };
 	for (int i = 0; i < 2 && !rc; i++) {
-		struct strbuf path = { 0 };
-
 		rc = output_reader_init(&o->log[i].reader, spec, err);
 		if (rc)
 			break;
 		o->log[i].reader.epochs = epochs;
-		strbuf_printf(&path, "%s/%s", dir, name[i]);
-		o->log[i].path = path.text;
-		if (path.failed)
+		o->log[i].path = mem_strdup(path[i]);
+		if (!o->log[i].path)
 			rc = err_nomem(err, "a job's output");
 	}
 	if (rc)
 		job_output_release(o);
+	return rc;
+}
+
+int job_output_init(struct job_output *o, const char *dir, const struct output_spec *spec, double epochs,
+		    struct err *err)
+{
+	struct strbuf out = { 0 }, talk = { 0 };
+	int rc;
+
+	strbuf_printf(&out, "%s/%s", dir, JOB_STDOUT);
+	strbuf_printf(&talk, "%s/%s", dir, JOB_STDERR);
+	if (out.failed || talk.failed)
+		rc = err_nomem(err, "a job's output");
+	else
+		rc = job_output_open(o, out.text, talk.text, spec, epochs, err);
+	strbuf_release(&out);
+	strbuf_release(&talk);
 	return rc;
 }
 
@@ -78,6 +93,8 @@ static void take_line(struct job_output *o, struct output_log *l, const char *li
 	o->epoch_accuracy = p.accuracy;
 	o->epoch_ns = written_ns;
 	o->news = true;
+	if (o->on_epoch)
+		o->on_epoch(o->owner, o->epoch, written_ns);
 }
 
 /* A fifo or a device instead of the log must not block us, and is not looked at again. */

@@ -42,12 +42,17 @@ struct job_output {
 	double epoch_accuracy; /* that came with it; NaN: none */
 	int64_t epoch_ns;    /* when its line was written, as far as the file tells: 1970, UTC */
 	bool news;           /* `epoch` rose since this was last set to false */
+	void (*on_epoch)(void *owner, double epoch, int64_t written_ns); /* each time it rises; may be NULL */
+	void *owner;
 };
 
 /* spec NULL: the usual names. It is not looked at again. epochs: how many the job has, NaN where that is not
  * known. */
 int job_output_init(struct job_output *o, const char *dir, const struct output_spec *spec, double epochs,
                     struct err *err);
+/* The same of two files anywhere. */
+int job_output_open(struct job_output *o, const char *out_path, const char *err_path,
+                    const struct output_spec *spec, double epochs, struct err *err);
 void job_output_release(struct job_output *o);
 
 /* Looks at the next piece of each log; `scratch` has JOB_OUTPUT_MAX_LINE + 1 bytes. `ended`: nothing
