@@ -365,6 +365,9 @@ static void put_live(const struct job_view *j, double now_s, struct strbuf *out)
 			strbuf_printf(out, " of %g", j->live.epochs);
 		if (!isnan(j->live.accuracy))
 			strbuf_printf(out, ", accuracy %s", cli_number(j->live.accuracy, number_buf));
+		if (!isnan(j->live.final_accuracy))
+			strbuf_printf(out, ", %s expected at its end",
+				      cli_number(j->live.final_accuracy, number_buf));
 		strbuf_puts(out, "\n");
 	}
 	if (job_view_outlook(j, 0.0, now_s)) {
