@@ -148,6 +148,7 @@ class Progress:
     epoch: Optional[float] = None
     epochs: Optional[float] = None
     accuracy: Optional[float] = None
+    final_accuracy: Optional[float] = None
 
 
 @dataclass

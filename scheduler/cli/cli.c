@@ -260,6 +260,15 @@ char *cli_seconds_up(double s, char *buf)
 	return buf;
 }
 
+char *cli_slo_up(double s, char *buf)
+{
+	if (s > 600.0)
+		snprintf(buf, 32, "%.0fm", ceil(s / 60.0));
+	else
+		snprintf(buf, 32, "%.*fs", s < 10.0, s < 10.0 ? ceil(10.0 * s) / 10.0 : ceil(s));
+	return buf;
+}
+
 const char *cli_clean(const char *text)
 {
 	static _Thread_local char ring[8][1200];

@@ -23,6 +23,7 @@
 void cli_set_up(void); /* first of all: locale and signals */
 
 int verb_init(int argc, char **argv);
+int verb_page(int argc, char **argv);
 int verb_run(int argc, char **argv);
 int verb_train(int argc, char **argv);
 int verb_evaluate(int argc, char **argv);
@@ -131,6 +132,8 @@ char *cli_percent(double share, char *buf); /* "94.4 %", "-" for NaN; buf of 32 
  * "< 1 %", "-" for NaN; buf of 32 bytes. */
 char *cli_chance(double chance, char *buf);
 char *cli_seconds_up(double s, char *buf); /* rounded up, so that it can be promised when it is typed back */
+/* As an option takes it, rounded up: "9.4s", "95s", "13m"; buf of 32 bytes. */
+char *cli_slo_up(double s, char *buf);
 /* The text without control characters, which a terminal would obey; in a ring of 8 buffers. */
 const char *cli_clean(const char *text);
 

@@ -21,6 +21,7 @@ static const struct verb {
 	{ "init", NULL, "make a job out of your own training command" },
 	{ "profile", NULL, "measure a training command in a designed experiment" },
 	{ "run", NULL, "run your own command with the best batch size that ends in time" },
+	{ "page", NULL, "open the page of your own daemon in a browser" },
 	{ "train", NULL, "train models of time and accuracy from a table of runs" },
 	{ "evaluate", NULL, "test a model on a table it has not seen" },
 	{ "predict", NULL, "predict a table, or choose the batch size for one job" },

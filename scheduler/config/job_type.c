@@ -275,6 +275,8 @@ const struct key job_type_keys[] = {
 	{ "gres", KEY_TEXT, AT(gres), .read = read_gres },
 	{ "work_dir", KEY_PATH, AT(work_dir) },
 	{ "env", KEY_OTHER, .read = read_env, .write = write_env },
+	{ "unbuffered", KEY_BOOL, AT(unbuffered), .initial = 1 },
+	{ "terminal", KEY_BOOL, AT(terminal) },
 	{ 0 },
 };
 #undef AT

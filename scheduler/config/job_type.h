@@ -75,6 +75,8 @@ struct job_type {
 	char *gres;             /* devices that it asks its engine for, "gpu:1"; NULL: none */
 	char *work_dir;         /* NULL: the job's own folder */
 	char **env; size_t n_env; /* "NAME=value", beside PATH, HOME, LANG, POSTRIDER_JOB */
+	bool unbuffered;        /* its environment has OUTPUT_UNBUFFERED */
+	bool terminal;          /* its output goes through a pseudo-terminal */
 };
 
 /* One job's choice of values, checked against the type: text of every parameter, defaults filled in. */

@@ -20,6 +20,15 @@ static double load_to_come(struct sched *s, double end_s, int64_t now_ns)
 	return usual_load_for(&s->usual, 2.0 * end_s);
 }
 
+/* Of the time to the end of a running job, by its reports. The spread was that of the work left at the last
+ * one, and is all in what is left now. */
+static double spread_left(const struct sched *s, const struct live *j, int64_t now_ns)
+{
+	double spread, then_s = progress_left_s(&j->progress, &spread);
+
+	return spread * fmax(then_s / live_left_s(s, j, now_ns), 1.0);
+}
+
 double live_chance(const struct sched *s, const struct live *j, double end_s, double load, int64_t now_ns)
 {
 	double left_s = live_until_s(j->deadline_ns, now_ns), spread = j->spread;
@@ -30,10 +39,7 @@ double live_chance(const struct sched *s, const struct live *j, double end_s, do
 	if (!(left_s > 0.0 && end_s > 0.0))
 		return left_s >= end_s ? 1.0 : 0.0;
 	if (j->running) {
-		/* The spread was that of the work left at the last report, and is all in what is left now. */
-		double then_s = progress_left_s(&j->progress, &spread);
-
-		spread *= fmax(then_s / live_left_s(s, j, now_ns), 1.0);
+		spread = spread_left(s, j, now_ns);
 		end_s *= decide_stretch(&s->fluid, &f, (double)(s->slots_used + s->guest_cpus) + load) *
 			 j->speed * j->slowed;
 	}
@@ -54,8 +60,13 @@ struct sched_estimate estimate_of(struct sched *s, const struct live *j, const s
 				    .end_low_s = NAN,
 				    .end_high_s = NAN,
 				    .chance = NAN };
+	struct fluid_times own;
 	double ratio = j->ratio;
 
+	if (!t && j->running && j->progress.last.n) { /* there is no model to play the others by */
+		own = (struct fluid_times){ .end_s = live_left_s(s, j, now_ns) / j->speed };
+		t = &own;
+	}
 	if (!t || t->never || isnan(j->total_s))
 		return e;
 	e.start_s = t->start_s;
@@ -63,6 +74,12 @@ struct sched_estimate estimate_of(struct sched *s, const struct live *j, const s
 	e.chance = live_chance(s, j, t->end_s, load_to_come(s, t->end_s, now_ns), now_ns);
 	e.late = j->promised && e.chance < 0.5;
 	e.sure = e.late && sure_late(s, j, t->end_s, now_ns);
+	if (isnan(ratio) && j->running && j->progress.last.n) { /* it is its own model */
+		struct belief b = { t->end_s, spread_left(s, j, now_ns) };
+
+		e.end_high_s = belief_bound(b, belief_asks(j->r.confidence));
+		e.end_low_s = belief_bound(b, 1.0 - belief_asks(j->r.confidence));
+	}
 	if (isnan(ratio))
 		return e;
 	/* As the upper bound is a factor above, the lower is one below: times are never negative. A

@@ -116,6 +116,7 @@ void estimates_live(struct daemon *d, const struct job *job, struct job_live *ou
 	out->epoch = job->epoch;
 	out->epochs = job->epochs;
 	out->accuracy = job->epoch_accuracy;
+	out->final_accuracy = own_curve_at(&job->curve, job->epochs);
 	out->has_progress = !isnan(job->epoch);
 	out->pid = job->pid;
 }

@@ -468,6 +468,7 @@ static bool again(struct life *l, struct job *job, const struct exec_outcome *o,
 	job->starting = job->stop_awaits = false;
 	job->pid = 0;
 	job->epoch = job->epochs = job->epoch_accuracy = NAN;
+	job->curve = (struct own_curve){ 0 };
 	jobs_set_state(l->jobs, job, JOB_QUEUED);
 	save(out, job);
 	act(out, LIFE_FORGET, job);
@@ -603,6 +604,7 @@ static void progress(const struct life_event *e, struct life_actions *out)
 		job->epoch = e->progress->epoch;
 		job->epochs = e->progress->epochs;
 		job->epoch_accuracy = e->progress->accuracy;
+		own_curve_add(&job->curve, job->epoch, job->epoch_accuracy);
 		if (!(job->epochs > 0.0 && job->epoch >= 0.0 && job->epoch <= job->epochs))
 			return; /* it says nothing about when the job will end */
 	}

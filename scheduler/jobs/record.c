@@ -101,6 +101,7 @@ const struct job_field job_field[] = {
 	{ LIVE(FIXED, epoch), .key = "epoch" },
 	{ LIVE(FIXED, epochs), .key = "epochs" },
 	{ LIVE(FIXED, accuracy), .key = "accuracy" },
+	{ LIVE(FIXED, final_accuracy), .key = "final_accuracy" },
 	{ .kind = FIELD_GROUP_END },
 	{ TIME(FIXED, wait_s), .key = "wait_s" },
 	{ TIME(FIXED, run_s), .key = "run_s" },

@@ -126,6 +126,7 @@ struct job_live {
 	const char *waiting_message;
 	bool has_progress;
 	double epoch, epochs, accuracy; /* NaN: not said */
+	double final_accuracy;       /* expected after the last epoch, by its own curve; NaN: not known */
 	pid_t pid;                   /* 0: none */
 };
 

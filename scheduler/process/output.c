@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/mem.h"
 #include "common/strbuf.h"
 #include "common/text/text.h"
 #include "scheduler/process/record_format.h"
@@ -19,47 +20,85 @@
 
 /* ---- a log that grows ---- */
 
-int job_output_init(struct job_output *o, const char *dir, const struct output_spec *spec, struct err *err)
+int job_output_open(struct job_output *o, const char *out_path, const char *err_path,
+		    const struct output_spec *spec, double epochs, struct err *err)
 {
-	struct strbuf path = { 0 };
+	const char *const path[2] = { out_path, err_path };
+	int rc = 0;
+
+	*o = (struct job_output){ .log = { { .fd = -1 }, { .fd = -1 } },
+				  .accuracy = NAN,
+				  .epoch = NAN,
+				  .told = NAN,
+				  .epoch_accuracy = NAN };
+	for (int i = 0; i < 2 && !rc; i++) {
+		rc = output_reader_init(&o->log[i].reader, spec, err);
+		if (rc)
+			break;
+		o->log[i].reader.epochs = epochs;
+		o->log[i].path = mem_strdup(path[i]);
+		if (!o->log[i].path)
+			rc = err_nomem(err, "a job's output");
+	}
+	if (rc)
+		job_output_release(o);
+	return rc;
+}
+
+int job_output_init(struct job_output *o, const char *dir, const struct output_spec *spec, double epochs,
+		    struct err *err)
+{
+	struct strbuf out = { 0 }, talk = { 0 };
 	int rc;
 
-	*o = (struct job_output){ .fd = -1, .epoch_accuracy = NAN };
-	rc = output_reader_init(&o->reader, spec, err);
-	if (rc)
-		return rc;
-	strbuf_printf(&path, "%s/%s", dir, JOB_STDOUT);
-	o->path = path.text;
-	if (!path.failed)
-		return 0;
-	job_output_release(o);
-	return err_nomem(err, "a job's output");
+	strbuf_printf(&out, "%s/%s", dir, JOB_STDOUT);
+	strbuf_printf(&talk, "%s/%s", dir, JOB_STDERR);
+	if (out.failed || talk.failed)
+		rc = err_nomem(err, "a job's output");
+	else
+		rc = job_output_open(o, out.text, talk.text, spec, epochs, err);
+	strbuf_release(&out);
+	strbuf_release(&talk);
+	return rc;
 }
 
 void job_output_release(struct job_output *o)
 {
 	if (!o)
 		return;
-	if (o->fd >= 0)
-		close(o->fd);
-	free(o->path);
-	output_reader_release(&o->reader);
-	*o = (struct job_output){ .fd = -1 };
+	for (int i = 0; i < 2; i++) {
+		if (o->log[i].fd >= 0)
+			close(o->log[i].fd);
+		free(o->log[i].path);
+		output_reader_release(&o->log[i].reader);
+	}
+	*o = (struct job_output){ .log = { { .fd = -1 }, { .fd = -1 } } };
 }
 
-static void take_line(struct job_output *o, const char *line, size_t len, int64_t written_ns)
+static void take_line(struct job_output *o, struct output_log *l, const char *line, size_t len,
+		      int64_t written_ns)
 {
+	const struct output_reader *out = &o->log[0].reader, *talk = &o->log[1].reader;
 	struct output_point p;
 
-	if (!output_reader_line(&o->reader, line, len, &p) || isnan(p.epoch))
+	if (!output_reader_line(&l->reader, line, len, &p))
 		return;
+	o->accuracy = isnan(out->accuracy) ? talk->accuracy : out->accuracy;
+	if (isnan(p.epoch) || (&l->reader == talk && !isnan(out->epoch)))
+		return;
+	o->told = l->reader.told;
+	if (p.epoch <= o->epoch)
+		return; /* standard error named it before */
+	o->epoch = p.epoch;
 	o->epoch_accuracy = p.accuracy;
 	o->epoch_ns = written_ns;
 	o->news = true;
+	if (o->on_epoch)
+		o->on_epoch(o->owner, o->epoch, written_ns);
 }
 
 /* A fifo or a device instead of the log must not block us, and is not looked at again. */
-static bool ready(struct job_output *o, struct stat *st)
+static bool ready(struct output_log *o, struct stat *st)
 {
 	if (o->unfit)
 		return false;
@@ -78,7 +117,7 @@ static bool ready(struct job_output *o, struct stat *st)
 	return true;
 }
 
-static void find_place(struct job_output *o, int64_t size)
+static void find_place(struct output_log *o, int64_t size)
 {
 	if (size < o->at) { /* the job cut its own log */
 		o->at = 0;
@@ -90,53 +129,79 @@ static void find_place(struct job_output *o, int64_t size)
 	}
 }
 
-/* Takes the lines out of a piece; what is left of it starts a line that is not whole. */
-static size_t take_lines(struct job_output *o, const char *text, size_t len, int64_t written_ns)
+static const char *line_end(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\n' || text[i] == '\r')
+			return text + i;
+	}
+	return NULL;
+}
+
+/* Takes the lines out of a piece; what is left of it starts a line that is not whole. A progress bar goes
+ * back to the start of its line instead of ending it. */
+static size_t take_lines(struct job_output *o, struct output_log *l, const char *text, size_t len,
+			 int64_t written_ns)
 {
 	size_t at = 0;
-	const char *newline;
+	const char *end;
 
-	while ((newline = memchr(text + at, '\n', len - at))) {
-		size_t n = (size_t)(newline - text) - at;
+	while ((end = line_end(text + at, len - at))) {
+		size_t n = (size_t)(end - text) - at;
 
-		if (!o->inside)
-			take_line(o, text + at, n, written_ns);
-		o->inside = false;
+		if (!l->inside)
+			take_line(o, l, text + at, n, written_ns);
+		l->inside = false;
 		at += n + 1;
 	}
 	return at;
 }
 
-size_t job_output_read(struct job_output *o, char *scratch, bool ended, bool *out_more)
+/* A bar that is whole, though its line will go on with the next one: "21%|##   | 3/14 [00:30<01:50]". */
+static bool is_bar(const char *text, size_t len)
+{
+	return len && text[len - 1] == ']' && memmem(text, len, "%|", 2);
+}
+
+static size_t read_log(struct job_output *o, struct output_log *l, char *scratch, bool ended, bool *out_more)
 {
 	struct stat st;
 	int64_t written_ns, size;
 	size_t len, used;
 	ssize_t got;
 
-	*out_more = false;
-	if (!ready(o, &st))
+	if (!ready(l, &st))
 		return 0;
 	size = st.st_size;
-	if (size == o->looked && !ended)
+	if (size == l->looked && !ended)
 		return 0; /* nothing came since; what is left is the start of a line */
-	find_place(o, size);
-	got = pread(o->fd, scratch, JOB_OUTPUT_MAX_LINE + 1, o->at);
+	find_place(l, size);
+	got = pread(l->fd, scratch, JOB_OUTPUT_MAX_LINE + 1, l->at);
 	if (got <= 0)
 		return 0;
 	len = (size_t)got;
 	written_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
-	used = take_lines(o, scratch, len, written_ns);
+	used = take_lines(o, l, scratch, len, written_ns);
 	if (len - used > JOB_OUTPUT_MAX_LINE)
-		o->inside = true;
-	else if (ended && o->at + (int64_t)len >= size && !o->inside)
-		take_line(o, scratch + used, len - used, written_ns);
-	else if (!o->inside)
+		l->inside = true;
+	else if (!l->inside &&
+		 ((ended && l->at + (int64_t)len >= size) || is_bar(scratch + used, len - used)))
+		take_line(o, l, scratch + used, len - used, written_ns);
+	if (!l->inside && !(ended && l->at + (int64_t)len >= size))
 		len = used; /* the rest is read again, with what comes */
-	o->looked = o->at + (int64_t)got;
-	*out_more = o->looked < size;
-	o->at += (int64_t)len;
+	l->looked = l->at + (int64_t)got;
+	*out_more |= l->looked < size;
+	l->at += (int64_t)len;
 	return (size_t)got;
+}
+
+size_t job_output_read(struct job_output *o, char *scratch, bool ended, bool *out_more)
+{
+	size_t n;
+
+	*out_more = false;
+	n = read_log(o, &o->log[0], scratch, ended, out_more);
+	return n + read_log(o, &o->log[1], scratch, ended, out_more);
 }
 
 char *output_last_words(const char *path, char *out, size_t size)

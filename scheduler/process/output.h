@@ -22,28 +22,42 @@ char *job_last_words(const char *dir, char *out, size_t size); /* of the standar
 /* bytes; if the reader is further behind, the older ones are skipped */
 #define JOB_OUTPUT_MAX_BEHIND (1 << 20)
 
-/* Reads the standard output of a job a bounded piece at a time and keeps none of it: the start of a line that
- * is not complete yet is read again with its rest. */
-struct job_output {
+/* Reads the two logs of a job a bounded piece at a time and keeps none of them: the start of a line that is
+ * not complete yet is read again with its rest. Progress bars and loggers write to standard error, so that
+ * counts where standard output names no epoch, or no accuracy. */
+struct output_log {
 	char *path;
 	int fd;              /* -1: not open yet, or not to be opened */
 	bool unfit;          /* it is not a regular file, and is not looked at again */
 	int64_t at;          /* where the next line starts */
 	int64_t looked;      /* how far it was looked at, a line that was not complete included */
 	bool inside;         /* we are inside a line that is skipped */
-
-	struct output_reader reader; /* accuracy, epoch: the latest */
-	double epoch_accuracy; /* that came with it; NaN: none */
-	int64_t epoch_ns;    /* when its line was written, as far as the file tells: 1970, UTC */
-	bool news;           /* reader.epoch rose since this was last set to false */
+	struct output_reader reader;
 };
 
-/* spec NULL: the usual names. It is not looked at again. */
-int job_output_init(struct job_output *o, const char *dir, const struct output_spec *spec, struct err *err);
+struct job_output {
+	struct output_log log[2]; /* standard output, standard error */
+	double accuracy, epoch; /* the latest; NaN: none was found */
+	double told;         /* how many epochs the output says there are; NaN: it does not */
+	double epoch_accuracy; /* that came with it; NaN: none */
+	int64_t epoch_ns;    /* when its line was written, as far as the file tells: 1970, UTC */
+	bool news;           /* `epoch` rose since this was last set to false */
+	void (*on_epoch)(void *owner, double epoch, int64_t written_ns); /* each time it rises; may be NULL */
+	void *owner;
+};
+
+/* spec NULL: the usual names. It is not looked at again. epochs: how many the job has, NaN where that is not
+ * known. */
+int job_output_init(struct job_output *o, const char *dir, const struct output_spec *spec, double epochs,
+                    struct err *err);
+/* The same of two files anywhere. */
+int job_output_open(struct job_output *o, const char *out_path, const char *err_path,
+                    const struct output_spec *spec, double epochs, struct err *err);
 void job_output_release(struct job_output *o);
 
-/* Looks at the next piece; `scratch` has JOB_OUTPUT_MAX_LINE + 1 bytes. `ended`: nothing will be added, so
- * the last line needs no newline. Returns the bytes read; *out_more: there is more to be read right away. */
+/* Looks at the next piece of each log; `scratch` has JOB_OUTPUT_MAX_LINE + 1 bytes. `ended`: nothing
+ * will be added, so the last line needs no newline. Returns the bytes read, at most twice as many; *out_more:
+ * there is more to be read right away. */
 size_t job_output_read(struct job_output *o, char *scratch, bool ended, bool *out_more);
 
 #endif

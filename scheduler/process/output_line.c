@@ -2,7 +2,8 @@
  * what the usual names mean.
  *
  * Text is looked through number by number: what stands before a number, and how it is joined to it ("=", ":",
- * a blank, a bracket), gives its name. */
+ * a blank, a bracket), gives its name. A count without a name, "[3/14]" or the "3/14" behind a progress bar,
+ * is one of epochs where there are that many. A line that draws an unfinished bar ends no epoch. */
 #define _GNU_SOURCE
 #include "scheduler/process/output_line.h"
 
@@ -109,6 +110,9 @@ struct found { /* what one line has */
 	bool percent_sign;
 	bool more; /* something beside an epoch has a value */
 	bool begins; /* the epoch is one that goes on: "Train Epoch: 1 [6400/60000] Loss: 0.3" */
+	bool part; /* a progress bar that has not come to its end: its numbers are of a part of an epoch */
+	double epochs; /* "of 14", beside the epoch */
+	double count, counted; /* without a name: the 3 and the 14 of "[3/14]" */
 	const char *name;
 	size_t name_len; /* of the accuracy; NULL: see `json` */
 	bool json;
@@ -222,6 +226,7 @@ static void take_text(const struct output_reader *r, const char *line, size_t fr
 	else if (r->epoch_name ? len == strlen(r->epoch_name) && !memcmp(name, r->epoch_name, len)
 			       : output_is_epoch(line + whole, to - whole, name, len)) {
 		f->epoch = v >= 0.0 ? v : f->epoch;
+		f->epochs = v >= 0.0 && of > 0.0 ? of : f->epochs;
 		f->begins |= output_is_training(line + whole, to - whole);
 		return;
 	}
@@ -230,6 +235,34 @@ static void take_text(const struct output_reader *r, const char *line, size_t fr
 		f->loss = v;
 	if (joined)
 		take_phase(name, len, v, f);
+}
+
+static bool only_blanks(const char *s, size_t len)
+{
+	while (len && (s[len - 1] == ' ' || s[len - 1] == '\t'))
+		len--;
+	return !len;
+}
+
+/* A count, `at` to `end` of the line, with nothing that names it: "[3/14]"; "21%|##   | 3/14 [00:30<01:50";
+ * or "844/1875 [==>..." at the start of a line. */
+static void take_count(const char *line, size_t len, size_t at, size_t end, double v, double of,
+		       struct found *f)
+{
+	size_t i = at;
+	bool brackets, bar, first;
+
+	while (i && line[i - 1] == ' ')
+		i--;
+	brackets = i && line[i - 1] == '[' && end < len && line[end] == ']';
+	bar = i && line[i - 1] == '|' && memmem(line, i, "%|", 2);
+	first = only_blanks(line, i) && end + 1 < len && line[end] == ' ' && line[end + 1] == '[';
+	f->part |= (bar || first) && v < of;
+	f->begins |= bar || (first && v < of);
+	if ((brackets || bar) && v >= 0.0 && v <= of && v == floor(v) && of == floor(of)) {
+		f->count = v;
+		f->counted = of;
+	}
 }
 
 static void look_at_text(const struct output_reader *r, const char *line, size_t len, struct found *f)
@@ -256,6 +289,8 @@ static void look_at_text(const struct output_reader *r, const char *line, size_t
 		if (!(end < len && isalpha((unsigned char)line[end])) &&
 		    name_before(line, i, &from, &to, &joined))
 			take_text(r, line, from, to, joined, v, of, sign, fraction, f);
+		else if (of > 0.0)
+			take_count(line, len, i, end, v, of, f);
 		i = end > i ? end : i + 1;
 	}
 }
@@ -318,10 +353,27 @@ static double scaled(struct output_reader *r, double v, bool sign)
 	return r->percent && v >= 0.0 && v <= 100.0 ? v / 100.0 : v;
 }
 
+/* Is a count one of epochs? Batches are counted in the same way. It is where a line says its accuracy with it
+ * and no epoch was ever named, and where there are as many epochs as it counts. */
+static bool counts_epochs(const struct output_reader *r, const struct found *f)
+{
+	if (isnan(f->count) || r->named || r->has_epoch_regex || r->epoch_name || f->json)
+		return false;
+	return isnan(r->epochs) ? f->rank && !f->part : f->counted == r->epochs;
+}
+
 /* "Epoch 3/10" alone announces the third; its accuracy, or the next announcement, ends it. */
 static double epoch_that_ended(struct output_reader *r, const struct found *f)
 {
 	double epoch = f->epoch;
+
+	if (!isnan(f->epochs))
+		r->told = f->epochs;
+	r->named |= !isnan(epoch);
+	if (isnan(epoch) && counts_epochs(r, f)) {
+		r->told = f->counted;
+		return f->count > 0.0 ? f->count : NAN;
+	}
 
 	if (f->json || r->has_epoch_regex)
 		return epoch;
@@ -329,14 +381,14 @@ static double epoch_that_ended(struct output_reader *r, const struct found *f)
 		if (isnan(r->from))
 			r->from = epoch == 0.0 ? 0.0 : 1.0;
 		epoch += 1.0 - r->from;
-		if (f->rank || (f->more && !f->begins)) {
+		if (!f->part && (f->rank || (f->more && !f->begins))) {
 			r->announced = NAN;
 			return epoch;
 		}
 		r->announced = epoch;
 		return epoch > 1.0 ? epoch - 1.0 : NAN;
 	}
-	if (f->rank && !isnan(r->announced)) {
+	if (f->rank && !f->part && !isnan(r->announced)) {
 		epoch = r->announced;
 		r->announced = NAN;
 	}
@@ -348,7 +400,9 @@ static void look(const struct output_reader *r, const char *line, size_t len, st
 	struct json *v;
 	bool unused;
 
-	*f = (struct found){ .accuracy = NAN, .epoch = NAN, .loss = NAN, .elapsed_s = NAN };
+	*f = (struct found){
+		.accuracy = NAN, .epoch = NAN, .loss = NAN, .elapsed_s = NAN, .epochs = NAN, .count = NAN
+	};
 	if (len && (line[0] == '{' || line[0] == '[') && !json_parse("line", line, len, &v, NULL)) {
 		look_at_json(r, v, f);
 		if (f->name) /* it is in the tree, and in the line as well */
@@ -374,11 +428,38 @@ static void take_phases(struct output_reader *r, const struct output_phases *p, 
 	r->phases.told |= p->told;
 }
 
+/* Without the colours of a terminal, ESC [ ... letter; a longer line is left as it is. */
+static size_t plain(const char *line, size_t len, char *out, size_t size)
+{
+	size_t n = 0;
+
+	if (len > size)
+		return 0;
+	for (size_t i = 0; i < len; i++) {
+		if (line[i] != '\033') {
+			out[n++] = line[i];
+			continue;
+		}
+		if (i + 1 < len && line[i + 1] == '[')
+			i++;
+		while (i + 1 < len && strchr("0123456789;?", line[i + 1]))
+			i++;
+		i += i + 1 < len;
+	}
+	return n;
+}
+
 /* One line without carriage returns in it. */
 static void take(struct output_reader *r, const char *line, size_t len, struct output_point *out)
 {
+	char text[OUTPUT_MAX_REGEX_LINE];
 	double epoch;
 	struct found f;
+
+	if (memchr(line, '\033', len) && len <= sizeof text) {
+		len = plain(line, len, text, sizeof text);
+		line = text;
+	}
 
 	look(r, line, len, &f);
 	epoch = epoch_that_ended(r, &f);
@@ -419,9 +500,13 @@ int output_reader_init(struct output_reader *r, const struct output_spec *s, str
 	int rc = 0;
 
 	s = s ? s : &usual;
-	*r = (struct output_reader){
-		.scale = s->scale, .accuracy = NAN, .epoch = NAN, .announced = NAN, .from = NAN
-	};
+	*r = (struct output_reader){ .scale = s->scale,
+				     .accuracy = NAN,
+				     .epoch = NAN,
+				     .announced = NAN,
+				     .from = NAN,
+				     .epochs = NAN,
+				     .told = NAN };
 	r->accuracy_name = s->accuracy ? mem_strdup(s->accuracy) : NULL;
 	r->epoch_name = s->epoch ? mem_strdup(s->epoch) : NULL;
 	if (!r->accuracy_name != !s->accuracy || !r->epoch_name != !s->epoch)

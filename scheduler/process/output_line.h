@@ -21,6 +21,10 @@
 #define OUTPUT_MAX_REGEX 1024     /* bytes of a regular expression */
 #define OUTPUT_MAX_REGEX_LINE 4096 /* bytes of a line that one is tried on; a longer line has no match */
 
+/* Python keeps lines for a file back until it has 8 kB of them, unless this variable is set: nobody would see
+ * an epoch end. */
+#define OUTPUT_UNBUFFERED "PYTHONUNBUFFERED"
+
 enum output_scale {
 	OUTPUT_AUTO,     /* numbers above 1 are percent, and so are all of that command from then on */
 	OUTPUT_FRACTION, /* as they are, except for a percent sign */
@@ -67,6 +71,9 @@ struct output_reader {
 	double announced;        /* an epoch that was named and has not ended; NaN: none */
 	struct output_phases phases;
 	double from;             /* what the epochs in text are counted from, 0 or 1; NaN: not known */
+	bool named;              /* a number was called an epoch, so that counts without a name are not */
+	double told;             /* how many epochs the output says there are, "3/14"; NaN: it does not */
+	double epochs;           /* how many there are, if the owner knows and sets it; NaN: not known */
 };
 
 int output_reader_init(struct output_reader *r, const struct output_spec *s, struct err *err);

@@ -25,6 +25,7 @@
 #include "scheduler/process/demand.h"
 #include "scheduler/process/output.h"
 #include "scheduler/process/proc.h"
+#include "scheduler/profiler/stamps.h"
 
 #define GRACE_S 2.0 /* from the request to end to the end */
 #define TICK_S 1.0
@@ -53,6 +54,7 @@ struct running {
 	int signal; /* that asked us to stop */
 	struct demand demand; /* of the machine and of our copies */
 	double look_at_s, tick_at_s; /* when to look next, and to call on_tick */
+	struct stamps *stamps; /* of their epochs */
 };
 
 /* ---- signals ---- */
@@ -347,6 +349,7 @@ static void look(struct running *r)
 								cpus ? fmax(1.0, atof(cpus)) : 1.0 };
 	}
 	demand_look(&r->demand, program, n, now_s);
+	stamps_look(r->stamps, false);
 	for (size_t i = 0; i < r->n_started && is_measured(r, i); i++) {
 		size_t threads = r->child[i].pid > 0 ? demand_threads(&r->demand, r->child[i].pid) : 0;
 
@@ -586,6 +589,7 @@ int profile_run(const struct profile_run_params *p, struct profile_outcome *out,
 
 	*out = (struct profile_outcome){ 0 };
 	*out_signal = 0;
+	setenv(OUTPUT_UNBUFFERED, "1", 0); /* as the daemon starts a job; what the user has set counts */
 	rc = profile_run_prepare(p, out, err);
 	r.beside = *p->point;
 	memcpy(r.beside.level, p->point->beside, sizeof r.beside.level);
@@ -595,6 +599,7 @@ int profile_run(const struct profile_run_params *p, struct profile_outcome *out,
 		watch_begin(&r);
 		look(&r);
 		proc_cpu_read(&from);
+		r.stamps = stamps_new(p, out->n_copies);
 		rc = start_all(&r, err);
 		r.look_at_s = r.begun_s + FIRST_LOOK_S;
 		r.tick_at_s = r.begun_s + TICK_S;
@@ -608,12 +613,16 @@ int profile_run(const struct profile_run_params *p, struct profile_outcome *out,
 		look(&r);
 		out->other_load = other_load_mean(&r.demand.other);
 		demand_release(&r.demand);
+		stamps_look(r.stamps, true);
 	}
 	if (r.null_fd >= 0)
 		close(r.null_fd);
 	*out_signal = r.signal;
 	if (!rc && !r.signal)
 		rc = judge(&r, err);
+	if (!rc && !r.signal)
+		stamps_give(r.stamps, out);
+	stamps_free(r.stamps);
 	if (rc || r.signal)
 		profile_outcome_release(out);
 	return rc;

@@ -5,6 +5,7 @@
  *   supervisor_record.c   DIR.started and DIR.exit
  *   supervisor_place.c    the job's folder and cgroup
  *   supervisor_output.c   its output is not longer than allowed
+ *   supervisor_terminal.c its output through a pseudo-terminal, where that is asked for
  *   supervisor_watch.c    waits for the end, stops the job, kills what it left behind
  *   supervisor_tools.c    clocks, texts, /proc */
 #ifndef SCHEDULER_SUPERVISOR_SUPERVISOR_H
@@ -34,6 +35,7 @@ struct options {
 	int nice;
 	bool all_env; /* the job gets our environment */
 	bool pass_code; /* leave with the exit code of the job */
+	bool terminal; /* its output goes through a pseudo-terminal */
 	char **env; /* "NAME=value" */
 	size_t n_env;
 	char **argv;
@@ -56,6 +58,7 @@ struct run {
 	struct moment started, ended; /* started 0: it never ran */
 	siginfo_t end;
 	struct log log[2];
+	int master, slave, signals, terminal_log; /* of a job with a terminal */
 	bool timed_out, stopped; /* stopped: the daemon asked for it */
 	int64_t kill_at_ns, out_of_time_ns; /* boot time */
 	bool again; /* the child could not run the command, and may the next time */
@@ -104,7 +107,15 @@ void remove_cgroup(const struct run *r);
 
 /* ---- supervisor_output.c ---- */
 void open_output(struct run *r);
+/* For writing; -1: it is not a file of the user. */
+int open_log(const struct options *o, const char *name, int flags);
 void cap_output(struct run *r);
+
+/* ---- supervisor_terminal.c ---- */
+void terminal_open(struct run *r);    /* before the child is forked, which has it as its output */
+void terminal_begin(struct run *r);   /* the child has made its log */
+void terminal_wait(struct run *r, int64_t until_ns); /* for a signal, copying meanwhile */
+void terminal_end(struct run *r);     /* copies the rest */
 
 /* ---- supervisor_watch.c ---- */
 void watch(struct run *r);            /* until the job has ended */

@@ -147,9 +147,9 @@ static void child_exec(const struct options *o, int said_fd)
 	child_fail(said_fd, "cannot run %s: %s", program, strerror(error));
 }
 
-__attribute__((noreturn)) static void child_main(const struct options *o, pid_t parent, int go_fd,
-						 int said_fd)
+__attribute__((noreturn)) static void child_main(const struct run *r, pid_t parent, int go_fd, int said_fd)
 {
+	const struct options *o = r->opt;
 	const char *work_dir = o->work_dir ? o->work_dir : o->dir;
 	cpu_set_t cpus;
 	char byte;
@@ -171,6 +171,8 @@ __attribute__((noreturn)) static void child_main(const struct options *o, pid_t 
 		_exit(127);
 	child_log(o, JOB_STDOUT, STDOUT_FILENO, said_fd);
 	child_log(o, JOB_STDERR, STDERR_FILENO, said_fd);
+	if (o->terminal && (dup2(r->slave, STDOUT_FILENO) < 0 || dup2(r->slave, STDERR_FILENO) < 0))
+		child_fail(said_fd, "cannot use its terminal: %s", strerror(errno));
 	if (chdir(work_dir))
 		child_fail(said_fd, "cannot enter %s as user %u: %s", work_dir, o->uid, strerror(errno));
 	umask(077);
@@ -187,6 +189,8 @@ void fork_child(struct run *r)
 	int go[2], said[2];
 	pid_t parent = getpid();
 
+	if (r->opt->terminal)
+		terminal_open(r);
 	if (pipe2(go, O_CLOEXEC) || pipe2(said, O_CLOEXEC))
 		give_up(code_of(errno), "cannot open a pipe: %s", strerror(errno));
 	r->pid = fork();
@@ -195,7 +199,7 @@ void fork_child(struct run *r)
 	if (r->pid == 0) {
 		close(go[1]);
 		close(said[0]);
-		child_main(r->opt, parent, go[0], said[1]);
+		child_main(r, parent, go[0], said[1]);
 	}
 	close(go[0]);
 	close(said[1]);

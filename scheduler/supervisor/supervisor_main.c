@@ -109,6 +109,8 @@ static int supervise(struct run *r)
 	watch(r);
 	r->ended = moment_now();
 	end_leftovers(r);
+	if (r->opt->terminal)
+		terminal_end(r);
 	cap_output(r);
 	return code_for_others(r, finish(r));
 }

@@ -118,6 +118,7 @@ static void usage(void)
 		"  --keep-env NAME    keep this variable of our own environment, if it is set; may be "
 		"repeated\n"
 		"  --all-env          keep all of our own environment\n"
+		"  --terminal         its output goes through a pseudo-terminal, into one log\n"
 		"  --gate FILE        start it when this file exists\n"
 		"  --cpus LIST        the cpus it may use, as in 0-3,8\n"
 		"  --cgroup PATH      a cgroup v2 folder to create for it\n"
@@ -145,7 +146,8 @@ void parse_options(int argc, char **argv, struct options *o)
 		{ "rlimit-as", 1, NULL, 'A' },  { "rlimit-nofile", 1, NULL, 'N' },
 		{ "keep-env", 1, NULL, 'K' },   { "pass-code", 0, NULL, 'P' },
 		{ "gate", 1, NULL, 'W' },       { "all-env", 0, NULL, 'E' },
-		{ "help", 0, NULL, 'h' },       { NULL, 0, NULL, 0 },
+		{ "terminal", 0, NULL, 'T' },   { "help", 0, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
 	};
 	cpu_set_t cpus;
 	int c;
@@ -163,6 +165,7 @@ void parse_options(int argc, char **argv, struct options *o)
 		case 'W': o->gate = optarg; break;
 		case 'E': o->all_env = true; break;
 		case 'P': o->pass_code = true; break;
+		case 'T': o->terminal = true; break;
 		case 'c': o->cpus = optarg; break;
 		case 'G': o->cgroup = optarg; break;
 		case 'n': o->nice = nice_arg(optarg); break;

@@ -20,7 +20,7 @@
 
 #define BLOCK 4096 /* holes begin and end at blocks */
 
-static int open_log(const struct options *o, const char *name)
+int open_log(const struct options *o, const char *name, int flags)
 {
 	char path[PATH_MAX];
 	struct stat st;
@@ -30,7 +30,7 @@ static int open_log(const struct options *o, const char *name)
 	/* As the user, because the service's root may not write to files of others. */
 	if (geteuid() == 0 && seteuid(o->uid))
 		return -1;
-	fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
 	if (geteuid() != getuid() && seteuid(getuid()) && fd >= 0) {
 		close(fd);
 		return -1;
@@ -47,7 +47,7 @@ void open_output(struct run *r)
 	static const char *const name[2] = { JOB_STDOUT, JOB_STDERR };
 
 	for (int i = 0; i < 2; i++)
-		r->log[i] = (struct log){ .fd = r->opt->max_output ? open_log(r->opt, name[i]) : -1 };
+		r->log[i] = (struct log){ .fd = r->opt->max_output ? open_log(r->opt, name[i], 0) : -1 };
 }
 
 /* A block with a sentence for people; zeros behind it, which `postrider logs` does not print. */

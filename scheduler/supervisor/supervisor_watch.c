@@ -178,6 +178,8 @@ void watch(struct run *r)
 	r->out_of_time_ns = r->opt->max_time_s > 0.0 ? after_s(r->started.boot_ns, r->opt->max_time_s)
 						     : NEVER_NS;
 	open_output(r);
+	if (r->opt->terminal)
+		terminal_begin(r);
 	while (!job_ended(r)) {
 		int64_t until_ns = r->kill_at_ns < r->out_of_time_ns ? r->kill_at_ns : r->out_of_time_ns;
 		siginfo_t info;
@@ -187,6 +189,10 @@ void watch(struct run *r)
 
 			cap_output(r);
 			until_ns = look_ns < until_ns ? look_ns : until_ns;
+		}
+		if (r->opt->terminal) {
+			terminal_wait(r, until_ns);
+			until_ns = 0;
 		}
 		if (next_signal(until_ns, &info) == SIGTERM)
 			on_stop(r, &info);

@@ -52,6 +52,7 @@ void job_log_close(struct job_log *l)
 			close(l->fd[i]);
 		free(l->path[i]);
 	}
+	job_line_end(&l->line);
 	*l = (struct job_log){ .fd = { -1, -1 } };
 }
 
@@ -154,6 +155,8 @@ int job_log_copy(struct job_log *l, struct client_fault *f)
 			l->at[i] = 0; /* the job cut its own log */
 		while (l->at[i] < st.st_size && (got = pread(l->fd[i], piece, sizeof piece,
 							     l->at[i] = over_hole(l->fd[i], l->at[i]))) > 0) {
+			job_line_wipe(&l->line);
+			l->inside = piece[got - 1] != '\n';
 			if (l->raw || !isatty(fileno(to)))
 				l->at[i] += (off_t)fwrite(piece, 1, (size_t)got, to);
 			else
@@ -167,29 +170,48 @@ int job_log_copy(struct job_log *l, struct client_fault *f)
 	return rc;
 }
 
+/* Not where the job is inside a line: a progress bar of its own would be drawn over. */
+static void show_progress(struct job_log *l, const struct job_view *job, double age_s)
+{
+	if (!l->line.on || l->inside)
+		return;
+	strbuf_reset(&l->line.text);
+	job_view_progress(job, age_s, &l->line.text);
+	if (l->line.text.len)
+		job_line_draw(&l->line);
+}
+
 int job_log_follow(struct job_log *l, struct client *c, const struct job_view *now, struct json **out_last,
 		   struct job_view *out_job, struct client_fault *f)
 {
 	struct json *event = NULL, *last = NULL;
 	struct job_view job = *now, heard;
+	double came_s = job_now();
 	int rc = 0;
 
 	while (!rc && !job_view_ended(&job)) {
 		rc = client_event(c, LOOK_S, &event, f);
 		if (!rc)
 			rc = job_log_copy(l, f);
+		if (!rc)
+			show_progress(l, &job, job_now() - came_s);
 		if (rc || !event)
 			continue;
 		if (job_view_read(json_get(event, "job"), &heard) && !strcmp(heard.id, now->id)) {
 			json_free(last);
 			last = event;
 			job = heard;
+			came_s = job_now();
+			job_line_wipe(&l->line);
+			if (l->on_news)
+				l->on_news(l->owner, &job);
 		} else {
 			json_free(event);
 		}
 		event = NULL;
 	}
 	json_free(event);
+	job_line_wipe(&l->line);
 	if (!rc)
 		rc = job_log_copy(l, f);
 	if (rc) {

@@ -12,6 +12,11 @@ struct job_log {
 	int fd[2];      /* -1: not there yet */
 	off_t at[2];    /* how far it was copied */
 	bool raw;       /* bytes as they are, also on a terminal */
+	bool inside;    /* the last of them ended no line */
+	struct job_line line; /* below the output, where there is a terminal: when the job will end */
+	/* Called with every news of the job that is followed; may be NULL. */
+	void (*on_news)(void *owner, const struct job_view *job);
+	void *owner;
 };
 /* Asks the daemon where the files are. */
 int job_log_open(struct job_log *l, struct client *c, const char *id, struct client_fault *f);

@@ -60,12 +60,14 @@ int job_ask_once(const struct cli *c, const struct client_params *at, const char
 
 /* ---- following ---- */
 
-struct line { /* on the terminal, drawn over itself */
-	bool on;
-	struct strbuf text;
-};
+struct job_line job_line_begin(bool quiet)
+{
+	const char *term = getenv("TERM");
 
-static void line_draw(struct line *l, const struct job_view *j, double age_s)
+	return (struct job_line){ .on = !quiet && isatty(STDERR_FILENO) && (!term || strcmp(term, "dumb")) };
+}
+
+void job_line_draw(struct job_line *l)
 {
 	struct winsize size;
 	size_t width = 80, shown = 0, bytes = 0;
@@ -75,8 +77,6 @@ static void line_draw(struct line *l, const struct job_view *j, double age_s)
 		return;
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
 		width = size.ws_col;
-	strbuf_reset(&l->text);
-	job_view_line(j, age_s, &l->text);
 	s = strbuf_text(&l->text);
 	/* Never the last column, and never half a character. */
 	while (s[bytes] && shown + 1 < width) {
@@ -87,27 +87,35 @@ static void line_draw(struct line *l, const struct job_view *j, double age_s)
 	}
 	fprintf(stderr, "\r%.*s\033[K", (int)bytes, s);
 	fflush(stderr);
+	l->drawn = true;
 }
 
-static void line_end(struct line *l)
+void job_line_wipe(struct job_line *l)
 {
-	if (l->on)
+	if (l->drawn)
 		fputs("\r\033[K", stderr);
+	l->drawn = false;
+}
+
+void job_line_end(struct job_line *l)
+{
+	job_line_wipe(l);
 	strbuf_release(&l->text);
 }
 
 int job_follow(struct client *c, const struct job_view *now, bool quiet, struct json **out_last,
 	       struct job_view *out_job, struct client_fault *f)
 {
-	const char *term = getenv("TERM");
-	struct line line = { .on = !quiet && isatty(STDERR_FILENO) && (!term || strcmp(term, "dumb")) };
+	struct job_line line = job_line_begin(quiet);
 	struct json *event = NULL, *last = NULL;
 	struct job_view job = *now, heard;
 	double came_s = job_now();
 	int rc = 0;
 
 	while (!job_view_ended(&job)) {
-		line_draw(&line, &job, job_now() - came_s);
+		strbuf_reset(&line.text);
+		job_view_line(&job, job_now() - came_s, &line.text);
+		job_line_draw(&line);
 		rc = client_event(c, line.on ? REDRAW_S : NAN, &event, f);
 		if (rc)
 			break;
@@ -123,7 +131,7 @@ int job_follow(struct client *c, const struct job_view *now, bool quiet, struct 
 			json_free(event);
 		}
 	}
-	line_end(&line);
+	job_line_end(&line);
 	if (rc) {
 		json_free(last);
 		return rc;

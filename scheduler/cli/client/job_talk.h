@@ -19,6 +19,17 @@ int job_ask(struct client *c, const char *op, const char *id, struct json **out,
 int job_ask_once(const struct cli *c, const struct client_params *at, const char *op, struct json **out,
                  struct job_view *out_job);
 
+/* A line on the terminal (standard error), drawn over itself. */
+struct job_line {
+	bool on;             /* there is a terminal, and it is wanted */
+	bool drawn;
+	struct strbuf text;
+};
+struct job_line job_line_begin(bool quiet);
+void job_line_draw(struct job_line *l); /* its text, cut to the width */
+void job_line_wipe(struct job_line *l);
+void job_line_end(struct job_line *l);
+
 /* Follows a watched job, now in the state of `now`, until it has ended. *out_last is the event that told its
  * end (to be freed), *out_job its job. If it had ended already, *out_last is NULL and *out_job = *now. If
  * stderr is a terminal, a line there shows the progress, unless `quiet`. */

@@ -120,6 +120,73 @@ char *job_view_end(const struct job_view *j, double age_s, char *buf)
 	return buf;
 }
 
+void job_view_progress(const struct job_view *j, double age_s, struct strbuf *out)
+{
+	char t[32];
+
+	if (job_view_ended(j) || isnan(j->live.epoch))
+		return;
+	strbuf_printf(out, "epoch %g", j->live.epoch);
+	if (!isnan(j->live.epochs))
+		strbuf_printf(out, " of %g", j->live.epochs);
+	if (!isnan(j->live.end_s))
+		strbuf_printf(out, ", %s left", text_seconds(nearer(j->live.end_s, age_s), t));
+	if (!isnan(j->live.end_high_s) && !isnan(j->r.confidence))
+		strbuf_printf(out, ", at most %s at %g %%",
+			      text_seconds(nearer(j->live.end_high_s, age_s), t), 100.0 * j->r.confidence);
+}
+
+/* Seconds from now to the limit, negative once it is over. */
+static double limit_in_s(const struct job_view *j, double now_s)
+{
+	return 1e-9 * (double)j->r.submitted_ns + j->r.slo_s - now_s;
+}
+
+enum job_outlook job_view_outlook(const struct job_view *j, double age_s, double now_s)
+{
+	double left_s = limit_in_s(j, now_s);
+
+	if (j->r.state != JOB_RUNNING || j->r.verdict == VERDICT_PROMISED || isnan(left_s) ||
+	    isnan(j->live.epoch) || isnan(j->live.end_low_s) || isnan(j->live.end_high_s))
+		return OUTLOOK_NONE;
+	if (nearer(j->live.end_high_s, age_s) <= left_s)
+		return OUTLOOK_HOLDS;
+	/* A start-up may be in the first epoch, so that it makes too much of the others. */
+	return nearer(j->live.end_low_s, age_s) > left_s && j->live.epoch >= 2.0 ? OUTLOOK_MISSED
+										 : OUTLOOK_OPEN;
+}
+
+/* As many epochs as end in time at its confidence; epochs are alike. */
+static double epochs_in_time(const struct job_view *j, double high_s, double left_s)
+{
+	double more = floor((j->live.epochs - j->live.epoch) * left_s / high_s);
+
+	return j->live.epoch + fmax(more, 0.0);
+}
+
+void job_view_outlook_put(const struct job_view *j, double age_s, double now_s, struct strbuf *out)
+{
+	static const char *const will[] = { "", "will hold", "may hold or not", "will not hold" };
+	enum job_outlook o = job_view_outlook(j, age_s, now_s);
+	double left_s = limit_in_s(j, now_s), high_s = nearer(j->live.end_high_s, age_s), epochs;
+	char slo[32], t[32], u[32];
+
+	if (o == OUTLOOK_NONE)
+		return;
+	strbuf_printf(out, "the limit of %s %s: it takes %s, at most %s at %g %%",
+		      text_seconds(j->r.slo_s, slo), will[o],
+		      text_seconds(fmax(j->r.slo_s - left_s + nearer(j->live.end_s, age_s), 0.0), t),
+		      text_seconds(j->r.slo_s - left_s + high_s, u), 100.0 * j->r.confidence);
+	if (o == OUTLOOK_HOLDS)
+		return;
+	epochs = epochs_in_time(j, high_s, left_s);
+	if (left_s > 0.0 && epochs < j->live.epochs)
+		strbuf_printf(out, "; %g epochs would be in time, or --slo %s for all %g", epochs,
+			      cli_slo_up(j->r.slo_s - left_s + high_s, t), j->live.epochs);
+	else
+		strbuf_printf(out, "; --slo %s would hold", cli_slo_up(j->r.slo_s - left_s + high_s, t));
+}
+
 static const char *verdict_words(const struct job_view *j)
 {
 	switch (j->r.verdict) {
@@ -274,7 +341,7 @@ static void put_promise(const struct job_view *j, struct strbuf *out)
 	strbuf_puts(out, " (when it arrived)\n");
 }
 
-static void put_live(const struct job_view *j, struct strbuf *out)
+static void put_live(const struct job_view *j, double now_s, struct strbuf *out)
 {
 	char buf[JOB_VIEW_SPAN], number_buf[32];
 
@@ -298,6 +365,14 @@ static void put_live(const struct job_view *j, struct strbuf *out)
 			strbuf_printf(out, " of %g", j->live.epochs);
 		if (!isnan(j->live.accuracy))
 			strbuf_printf(out, ", accuracy %s", cli_number(j->live.accuracy, number_buf));
+		if (!isnan(j->live.final_accuracy))
+			strbuf_printf(out, ", %s expected at its end",
+				      cli_number(j->live.final_accuracy, number_buf));
+		strbuf_puts(out, "\n");
+	}
+	if (job_view_outlook(j, 0.0, now_s)) {
+		label(out, "outlook");
+		job_view_outlook_put(j, 0.0, now_s, out);
 		strbuf_puts(out, "\n");
 	}
 }
@@ -377,7 +452,7 @@ void job_view_block(const struct job_view *j, double now_s, struct strbuf *out)
 	if (job_view_ended(j))
 		put_ending(j, now_s, out);
 	else
-		put_live(j, out);
+		put_live(j, now_s, out);
 }
 
 /* ---- a line ---- */

@@ -43,6 +43,16 @@ char *job_user(uid_t uid, char *buf, size_t size); /* the name of a user, or the
 #define JOB_VIEW_SPAN 160
 char *job_view_end(const struct job_view *j, double age_s, char *buf);
 
+/* "epoch 3 of 14, 80 s left, at most 95 s at 90 %"; empty where the job has told nothing yet. */
+void job_view_progress(const struct job_view *j, double age_s, struct strbuf *out);
+
+/* What becomes of a limit that was not promised, by the epochs of the job itself: its bounds lie before the
+ * limit, around it, or behind it. */
+enum job_outlook { OUTLOOK_NONE, OUTLOOK_HOLDS, OUTLOOK_OPEN, OUTLOOK_MISSED };
+enum job_outlook job_view_outlook(const struct job_view *j, double age_s, double now_s);
+/* As a sentence, with what would hold; nothing for OUTLOOK_NONE. */
+void job_view_outlook_put(const struct job_view *j, double age_s, double now_s, struct strbuf *out);
+
 bool job_id_valid(const char *text);                     /* digits, not too many */
 bool job_moment(const char *rfc3339, double *out_s);     /* seconds since 1970; false: not a moment */
 double job_now(void);                                    /* the wall clock, in seconds since 1970 */

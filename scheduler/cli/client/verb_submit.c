@@ -172,13 +172,30 @@ static int watch_duplicate(struct client *client, const char *id, struct json **
 	return rc;
 }
 
+int submit_print_ended(const struct cli *c, const struct json *reply, const struct json *job)
+{
+	struct strbuf out = { 0 };
+	struct json_writer w;
+	int code;
+
+	json_begin(&w, &out, true);
+	json_open(&w, '{');
+	cli_json_members(&w, reply, (const char *const[]){ "v", "id", "ok", "job", NULL });
+	json_put_key(&w, "job");
+	cli_json_copy(&w, job);
+	json_close(&w, '}');
+	strbuf_puts(&out, "\n");
+	code = cli_finish(c, &out);
+	strbuf_release(&out);
+	return code;
+}
+
 static int wait_for(const struct cli *c, struct client *client, const struct json *reply,
 		    const struct submit_answer *a, struct client_fault *f)
 {
 	struct json *watched = NULL, *last = NULL;
 	struct job_view job = a->job;
 	struct strbuf out = { 0 };
-	struct json_writer w;
 	int rc = 0, wrote = 0;
 
 	if (a->duplicate)
@@ -196,22 +213,16 @@ static int wait_for(const struct cli *c, struct client *client, const struct jso
 		client_say(f);
 	} else {
 		if (c->json) {
-			json_begin(&w, &out, true);
-			json_open(&w, '{');
-			cli_json_members(&w, reply, (const char *const[]){ "v", "id", "ok", "job", NULL });
-			json_put_key(&w, "job");
-			cli_json_copy(&w, last      ? json_get(last, "job")
-					  : watched ? json_at(json_get(watched, "jobs"), 0)
-						    : json_get(reply, "job"));
-			json_close(&w, '}');
-			strbuf_puts(&out, "\n");
+			wrote = submit_print_ended(c, reply,
+						   last      ? json_get(last, "job")
+						   : watched ? json_at(json_get(watched, "jobs"), 0)
+							     : json_get(reply, "job"));
 		} else if (!c->quiet) {
 			job_view_line(&job, 0.0, &out);
 			strbuf_puts(&out, "\n");
+			wrote = cli_finish(c, &out);
 		}
 		rc = job_view_exit_code(&job);
-		if (out.len || out.failed)
-			wrote = cli_finish(c, &out);
 	}
 	strbuf_release(&out);
 	json_free(last);
@@ -300,44 +311,10 @@ static int submit(const struct cli *c, const struct submit_options *o)
 
 int verb_submit(int argc, char **argv)
 {
-	struct submit_options o = {
-		.at = { .timeout_s = NAN }, .slo_s = NAN, .confidence = NAN, .chance = NAN, .value = NAN
-	};
+	struct submit_options o = SUBMIT_OPTIONS_NONE;
 	const struct cli_option option[] = {
-		{ 0, "set", CLI_LIST, "K=V,...", "parameters of the job type; may be repeated", &o.set },
-		{ 0, "slo", CLI_DURATION, "TIME", "time limit from now to its end: 300s, 15m, 2h", &o.slo_s },
-		{ 0, "deadline", CLI_TEXT, "MOMENT", "or a point in time: 18:00, 2026-11-16T10:05:00Z",
-		  &o.deadline },
-		{ 0, "confidence", CLI_CONFIDENCE, "C",
-		  "confidence of the promise, 0.9 or 90% (default: the\ndaemon's)", &o.confidence },
-		{ 0, "batches", CLI_TEXT, "N,...", "batch sizes to choose from (default: the job type's)",
-		  &o.batches },
-		{ 0, "cpus", CLI_COUNT, "N", "cpus it runs on (default: the job type's)", &o.cpus },
-		{ 0, "gpus", CLI_COUNT, "N", "gpus it wants, with any batch (default: the job type's)",
-		  &o.gpus },
-		{ 0, "max-memory", CLI_COUNT, "MB", "use no batch size that is known to need more memory",
-		  &o.max_memory_mb },
-		{ 0, "chance", CLI_CONFIDENCE, "C",
-		  "if it cannot be promised, accept it without a promise if\nits chance to be in time is at "
-		  "least this: 0.5 or 50%",
-		  &o.chance },
-		{ 0, "value", CLI_POSITIVE, "V",
-		  "how much it is worth in time (a usual job: 1); above 1 only\nwithin the budget of your "
-		  "tenant",
-		  &o.value },
-		{ 0, "best-effort", CLI_FLAG, NULL, "accept it without a promise rather than reject it",
-		  &o.best_effort },
-		{ 0, "epochs", CLI_TEXT, "A..B | N",
-		  "number of epochs, or a range to choose from together\nwith the batch size", &o.epochs },
-		{ 0, "may-stop", CLI_FLAG, NULL,
-		  "may end after an earlier epoch: to be in time, or,\nwith a range of epochs, for other "
-		  "jobs",
-		  &o.may_stop },
-		{ 0, "priority", CLI_TEXT, "N", "-100 to 100 (default: 0); more than 0 is for admins",
-		  &o.priority },
+		SUBMIT_OPTIONS(o),
 		{ 0, "mode", CLI_TEXT, "MODE", "run (the daemon starts it) or advise (you do)", &o.mode },
-		{ 0, "key", CLI_TEXT, "KEY", "a second submit with the same key creates no new job", &o.key },
-		{ 0, "tag", CLI_TEXT, "TAG", "your own name for it", &o.tag },
 		{ 0, "file", CLI_TEXT, "JOB.json", "the job as a JSON object; options override it", &o.file },
 		{ 0, "jsonl", CLI_TEXT, "FILE", "many jobs, one JSON object per line; - is standard input",
 		  &o.jsonl },
@@ -346,14 +323,7 @@ int verb_submit(int argc, char **argv)
 		  "command, is the "
 		  "number",
 		  &o.array },
-		{ 0, "after", CLI_TEXT, "JOB,...[:ok]",
-		  "wait until these jobs have ended; with :ok it is cancelled if\none of them did not end "
-		  "well",
-		  &o.after },
-		{ 0, "retry", CLI_COUNT, "N", "repeat a run that fails, at most so often", &o.retry },
 		{ 0, "wait", CLI_FLAG, NULL, "wait for its end and exit with its exit code", &o.wait },
-		{ 'n', "dry-run", CLI_FLAG, NULL, "show the decision and all candidates, but submit nothing",
-		  &o.dry_run },
 		CLIENT_OPTIONS(o.at),
 		{ 0 },
 	};

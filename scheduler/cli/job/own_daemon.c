@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,32 +125,85 @@ static void put_described(const struct job_folder *f, struct strbuf *out)
 			      st.st_mtim.tv_nsec);
 }
 
-static void put_configuration(const struct own_daemon *o, const struct json *types,
+/* What the user has added to an object of the file: all but the keys that are written here. */
+static void put_kept(const struct json *from, const char *const *ours, const char *before, const char *after,
+		     struct strbuf *out)
+{
+	struct json_writer w;
+
+	for (const struct json *m = json_first(from); m; m = json_next(m)) {
+		bool mine = false;
+
+		for (size_t i = 0; ours[i]; i++)
+			mine |= !strcmp(ours[i], json_key(m));
+		if (mine)
+			continue;
+		strbuf_puts(out, before);
+		json_begin(&w, out, false);
+		json_put_string(&w, json_key(m));
+		strbuf_puts(out, ": ");
+		json_begin(&w, out, false);
+		cli_json_copy(&w, m);
+		strbuf_puts(out, after);
+	}
+}
+
+/* gpus: how many the machine has, which a job may ask for unless its type says otherwise. */
+static void put_type(const struct job_folder *f, const char *name, const struct json *was, double gpus,
+		     struct strbuf *out)
+{
+	static const char *const ours[] = {
+		"job", "model", "first_after", "table", "curves", "batches", NULL
+	};
+
+	put_described(f, out);
+	job_folder_type(f, name, out);
+	if (out->len) /* reopen the object that the folder has closed */
+		out->text[--out->len] = '\0';
+	put_kept(was, ours, ",\n      ", "", out);
+	if (gpus > 0.0 && !json_get(was, "resources"))
+		strbuf_printf(out, ",\n      \"resources\": {\"max_gpus\": %.0f}", gpus);
+	strbuf_puts(out, "}");
+}
+
+/* folder NULL: no other than those that are there; then the daemon is to have a page. */
+static void put_configuration(const struct own_daemon *o, const struct json *was,
 			      const struct job_folder *folder, const char *name, double idle_s,
 			      struct strbuf *out)
 {
+	static const char *const ours[] = { "socket", "state_dir", "idle_exit_s", "types", NULL };
+	const char *comma = "";
+	const struct json *types = json_get(was, "types");
+	double gpus = json_number(json_path(was, "resources.gpus"), 0.0);
 	struct job_folder other;
 
 	strbuf_puts(
 		out,
 		"// The daemon of `postrider run`, which writes this file: one job type for each command or "
-		"folder.\n// You may change idle_exit_s: this long after the last job the daemon "
-		"exits.\n{\n");
+		"folder.\n// Keys that you add or change are kept, here and in a type, but not your "
+		"comments.\n{\n");
 	put_text(out, "socket", o->socket);
-	put_text(out, "socket_mode", "0600");
 	put_text(out, "state_dir", o->state);
-	strbuf_printf(out,
-		      "  \"idle_exit_s\": %.9g,\n  \"learning\": {\"retrain_after\": %d},\n  \"types\": {\n",
-		      idle_s, 2 * JOB_FOLDER_FIRST);
+	if (!json_get(was, "socket_mode"))
+		put_text(out, "socket_mode", "0600");
+	strbuf_printf(out, "  \"idle_exit_s\": %.9g,\n", idle_s);
+	if (!json_get(was, "learning"))
+		strbuf_printf(out, "  \"learning\": {\"retrain_after\": %d},\n", 2 * JOB_FOLDER_FIRST);
+	if (!folder && !json_get(was, "http")) /* this machine only, at any free port */
+		strbuf_puts(out, "  \"http\": {\"listen\": \"127.0.0.1:0\"},\n");
+	put_kept(was, ours, "  ", ",\n", out);
+	strbuf_puts(out, "  \"types\": {\n");
 	for (const struct json *t = json_first(types); t; t = json_next(t)) {
-		if (!strcmp(json_key(t), name) || !folder_of(t, &other))
-			continue; /* a folder that was removed is forgotten, or the file could not be read */
-		put_described(&other, out);
-		job_folder_type(&other, json_key(t), out);
-		strbuf_puts(out, ",\n");
+		if ((folder && !strcmp(json_key(t), name)) || !folder_of(t, &other))
+			continue; /* a folder that was removed is forgotten */
+		strbuf_puts(out, comma);
+		put_type(&other, json_key(t), t, gpus, out);
+		comma = ",\n";
 	}
-	put_described(folder, out);
-	job_folder_type(folder, name, out);
+	if (folder) {
+		strbuf_puts(out, comma);
+		put_type(folder, name, json_get(types, name), gpus, out);
+	}
 	strbuf_puts(out, "\n  }\n}\n");
 }
 
@@ -162,14 +217,15 @@ static int enlist(const struct own_daemon *o, const struct job_folder *folder, d
 	size_t len = 0;
 	int rc = job_folder_has(o->config) ? io_read_file(o->config, CONFIG_MAX_BYTES, &text, &len, err) : 0;
 
-	/* One that cannot be read, half written by hand perhaps, is made again. */
-	if (!rc && text && json_parse_settings(o->config, text, len, &v, NULL))
-		v = NULL;
+	/* What the user has written into it is not thrown away for a missing comma. */
+	if (!rc && text)
+		rc = json_parse_settings(o->config, text, len, &v, err);
 	if (!rc) {
 		if (isnan(idle_s))
 			idle_s = json_number(json_get(v, "idle_exit_s"), OWN_DAEMON_IDLE_S);
-		name_it(json_get(v, "types"), folder, type);
-		put_configuration(o, json_get(v, "types"), folder, type, idle_s, &fresh);
+		if (folder)
+			name_it(json_get(v, "types"), folder, type);
+		put_configuration(o, v, folder, type, idle_s, &fresh);
 		*out_changed = !text || fresh.len != len || memcmp(strbuf_text(&fresh), text, len) != 0;
 		if (fresh.failed)
 			rc = err_nomem(err, "the configuration");
@@ -243,7 +299,42 @@ static int greet(struct client *client, bool reload, struct client_fault *f)
 	return rc;
 }
 
-int own_daemon_open(const struct cli *c, const struct job_folder *folder, double idle_s,
+/* The process that listens at the socket; 0: nobody does. */
+static pid_t listener(const struct own_daemon *o)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct ucred peer = { 0 };
+	socklen_t size = sizeof peer;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof address.sun_path, "%.*s", PLACE_MAX_SOCKET, o->socket);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		peer.pid = 0;
+	if (fd >= 0)
+		close(fd);
+	return peer.pid;
+}
+
+/* Ends the daemon, whose jobs go on, for one with the new configuration. */
+static int end_old(const struct own_daemon *o, struct client_fault *f)
+{
+	double until_s = clock_monotonic_s() + OWN_DAEMON_START_S;
+	pid_t pid = listener(o);
+
+	if (pid > 0)
+		kill(pid, SIGTERM);
+	while (listener(o) == pid && pid > 0) {
+		if (clock_monotonic_s() > until_s)
+			return client_fail(f, CLIENT_FAILED, "your daemon, process %ld, does not end",
+					   (long)pid);
+		usleep(20000);
+	}
+	return CLIENT_UNREACHABLE;
+}
+
+/* folder NULL: as own_daemon_page(). */
+static int open_own(const struct cli *c, const struct job_folder *folder, double idle_s,
 		    const struct client_params *at, char *type, struct client **out, struct client_fault *f)
 {
 	struct own_daemon o;
@@ -252,6 +343,9 @@ int own_daemon_open(const struct cli *c, const struct job_folder *folder, double
 	bool changed = false;
 	int lock = -1, rc = own_daemon_find(&o, &err);
 
+	if (!rc && !folder && !job_folder_has(o.config))
+		rc = err_fail(&err, ERR_NOTFOUND,
+			      "you have no daemon yet; the first 'postrider run -- COMMAND' makes one");
 	if (!rc)
 		rc = own_daemon_make_folder(o.dir, &err);
 	/* Two at a time would start two daemons, or forget each other's folder. */
@@ -260,17 +354,31 @@ int own_daemon_open(const struct cli *c, const struct job_folder *folder, double
 	if (!rc)
 		rc = enlist(&o, folder, idle_s, type, &changed, &err);
 	if (rc) {
-		rc = client_fail(f, err.code == ERR_PERM ? 7 : CLIENT_FAILED, "%s", err.text);
+		rc = client_fail(f, err_exit_code(err.code), "%s", err.text);
 	} else {
 		rc = client_open(&here, out, f);
-		if (!rc && (rc = greet(*out, changed, f)) == CLIENT_UNREACHABLE) {
+		if (!rc && (rc = greet(*out, changed, f))) {
 			client_close(*out);
 			*out = NULL;
 		}
+		if (rc && rc != CLIENT_UNREACHABLE && strstr(f->text, "needs a restart"))
+			rc = end_old(&o, f);
 		if (rc == CLIENT_UNREACHABLE)
 			rc = start(c, &o, &here, out, f);
 	}
 	if (lock >= 0)
 		close(lock);
 	return rc;
+}
+
+int own_daemon_open(const struct cli *c, const struct job_folder *folder, double idle_s,
+		    const struct client_params *at, char *type, struct client **out, struct client_fault *f)
+{
+	return open_own(c, folder, idle_s, at, type, out, f);
+}
+
+int own_daemon_page(const struct cli *c, const struct client_params *at, struct client **out,
+		    struct client_fault *f)
+{
+	return open_own(c, NULL, NAN, at, NULL, out, f);
 }

@@ -241,6 +241,13 @@ static void put_trial(const struct init *in, struct strbuf *out)
 	if (c->n_epochs)
 		strbuf_printf(out, "  epochs    %zu with an accuracy, so a learning curve can be fitted\n",
 			      c->n_epochs);
+	else
+		strbuf_puts(
+			out,
+			"  epochs    none were found with an accuracy, so a run tells little before its end; "
+			"if it prints\n            some, \"result\": {\"epoch_regex\": \"round ([0-9]+)\"} "
+			"in "
+			"job.json finds them\n");
 	strbuf_printf(out, "  memory    %s MB\n", cli_number(c->max_rss_mb, a));
 	if (c->threads)
 		strbuf_printf(out, "  threads   %zu%s\n", c->threads,

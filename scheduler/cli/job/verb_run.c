@@ -12,6 +12,7 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/places.h"
+#include "common/text/template.h"
 #include "common/text/text.h"
 #include "scheduler/cli/client/job_log.h"
 #include "scheduler/cli/client/submit.h"
@@ -53,6 +54,12 @@ static int take_typed(const struct cli *c, struct options *o, const struct job_t
 				"the command says %s epochs, and --epochs %s; write {epochs} into the "
 				"command if --epochs is meant",
 				typed->epochs, o->submit.epochs);
+	if (typed->batch[0] && o->submit.batches)
+		return err_fail(
+			err, ERR_ARG,
+			"the command says the batch size %s, and --batches %s; write {batch} into the "
+			"command if --batches is meant",
+			typed->batch, o->submit.batches);
 	if (typed->batch[0])
 		cli_notice(c,
 			   "the batch size %s of the command is kept; write {batch} there to have the "
@@ -119,31 +126,60 @@ static int default_factors(const struct options *o, struct profile_design *d, st
 	return rc;
 }
 
-/* A typed batch size becomes one of the job's, measured or not: else the daemon would refuse it. */
-static int add_batch(const struct job_folder *f, const char *batch, struct err *err)
+/* A value that was asked for becomes one of the job's, measured or not: else the daemon would refuse it.
+ * Of cpus that the command is not told, it becomes the only one: nothing else could vary. */
+static int add_level(const struct job_folder *f, const char *factor, const char *value, struct err *err)
 {
 	static const struct job_folder_notes nothing;
-	struct profile_factor *to = NULL;
+	const struct profile_factor *has;
+	struct strbuf text = { 0 };
 	struct profile_design d;
-	double v, typed = 0.0;
+	double v, asked = 0.0;
+	bool there = false, told = false;
 	int rc;
 
 	profile_design_init(&d);
 	rc = profile_design_read(&d, f->job, err);
-	text_number(batch, &typed);
-	for (size_t i = 0; i < d.n_factors && !rc; i++)
-		if (!strcmp(d.factor[i].name, "batch"))
-			to = &d.factor[i];
-	for (size_t i = 0; to && i < to->n_levels; i++)
-		if (text_number(to->level[i], &v) && v == typed)
-			to = NULL;
-	if (to && to->n_levels < PROFILE_MAX_LEVELS) {
-		to->level[to->n_levels] = mem_strdup(batch);
-		if (to->level[to->n_levels])
-			to->n_levels++;
-		rc = job_folder_write(f, &d, &nothing, err);
+	has = rc ? NULL : profile_factor_find(&d, factor);
+	text_number(value, &asked);
+	strbuf_printf(&text, "%s=", factor);
+	for (size_t i = 0; i < d.n_command; i++)
+		told |= template_uses(d.command[i], factor);
+	for (size_t i = 0; has && i < has->n_levels; i++) {
+		there |= text_number(has->level[i], &v) && v == asked;
+		if (told)
+			strbuf_printf(&text, "%s,", has->level[i]);
 	}
+	strbuf_puts(&text, value);
+	if (has && !there && text.failed)
+		rc = err_nomem(err, "the values of %s", factor);
+	else if (has && !there)
+		rc = profile_design_factor(&d, text.text, err);
+	if (has && !there && !rc)
+		rc = profile_design_check(&d, err);
+	if (has && !there && !rc)
+		rc = job_folder_write(f, &d, &nothing, err);
+	strbuf_release(&text);
 	profile_design_release(&d);
+	return rc;
+}
+
+/* The batches and cpus of the options. */
+static int add_levels(const struct job_folder *f, const struct options *o, struct err *err)
+{
+	char one[64];
+	int rc = 0;
+
+	for (const char *s = o->submit.batches; s && *s && !rc;) {
+		size_t len = strcspn(s, ",");
+
+		snprintf(one, sizeof one, "%.*s", (int)len, s);
+		rc = add_level(f, "batch", one, err);
+		s += len + (s[len] == ',');
+	}
+	snprintf(one, sizeof one, "%llu", (unsigned long long)o->submit.cpus);
+	if (!rc && o->submit.cpus)
+		rc = add_level(f, "cpus", one, err);
 	return rc;
 }
 
@@ -192,8 +228,8 @@ static int folder_of_command(const struct cli *c, struct options *o, struct job_
 		if (!rc)
 			rc = job_folder_write(out, &d, &nothing, err);
 	}
-	if (!rc && typed.batch[0])
-		rc = add_batch(out, typed.batch, err);
+	if (!rc)
+		rc = add_levels(out, o, err);
 	profile_design_release(&d);
 	return rc;
 }
@@ -232,14 +268,35 @@ static void say_learnt(const struct cli *c, struct client *client, const char *t
 	json_free(v);
 }
 
+struct teller { /* what was said of a limit that could not be promised */
+	const struct cli *c;
+	enum job_outlook said;
+};
+
+/* Once it is clear, and again if it turns out otherwise. */
+static void say_outlook(void *owner, const struct job_view *job)
+{
+	struct teller *t = owner;
+	enum job_outlook now = job_view_outlook(job, 0.0, job_now());
+	struct strbuf text = { 0 };
+
+	if ((now != OUTLOOK_HOLDS && now != OUTLOOK_MISSED) || now == t->said)
+		return;
+	t->said = now;
+	job_view_outlook_put(job, 0.0, job_now(), &text);
+	cli_notice(t->c, "%s", strbuf_text(&text));
+	strbuf_release(&text);
+}
+
 static int watch_to_the_end(const struct cli *c, struct client *client, const struct submit_answer *a,
-			    struct client_fault *f)
+			    const struct json *answer, struct client_fault *f)
 {
 	struct json *last = NULL, *reply = NULL;
 	struct strbuf line = { 0 };
+	struct teller teller = { .c = c };
 	struct job_log log;
 	struct job_view job = a->job;
-	int rc = job_log_open(&log, client, a->job.id, f);
+	int wrote = 0, rc = job_log_open(&log, client, a->job.id, f);
 
 	if (!rc) {
 		json_kv_string(client_begin(client, "watch"), "job", a->job.id);
@@ -247,7 +304,12 @@ static int watch_to_the_end(const struct cli *c, struct client *client, const st
 	}
 	if (!rc && !job_view_read(json_at(json_get(reply, "jobs"), 0), &job))
 		rc = client_bad_reply(f, "the job to watch is not in it");
-	if (!rc)
+	log.line = job_line_begin(c->quiet);
+	log.on_news = say_outlook;
+	log.owner = &teller;
+	if (!rc && c->json)
+		rc = job_follow(client, &job, true, &last, &job, f);
+	else if (!rc)
 		rc = job_log_follow(&log, client, &job, &last, &job, f);
 	if (rc == CLIENT_INTERRUPTED) { /* as a command in the foreground would: Ctrl-C ends it */
 		struct json *cancelled = NULL;
@@ -259,14 +321,17 @@ static int watch_to_the_end(const struct cli *c, struct client *client, const st
 		client_call(client, &cancelled, &ignored);
 		json_free(cancelled);
 	}
-	if (!rc && !c->quiet) {
+	if (rc) {
+		client_say(f);
+	} else if (c->json) {
+		wrote = submit_print_ended(
+			c, answer, last ? json_get(last, "job") : json_at(json_get(reply, "jobs"), 0));
+	} else if (!c->quiet) {
 		job_view_line(&job, 0.0, &line);
 		fprintf(stderr, "%s\n", strbuf_text(&line));
 	}
 	if (!rc)
-		rc = job_view_exit_code(&job);
-	else
-		client_say(f);
+		rc = job_view_exit_code(&job) ? job_view_exit_code(&job) : wrote;
 	strbuf_release(&line);
 	job_log_close(&log);
 	json_free(last);
@@ -286,24 +351,27 @@ static int run(const struct cli *c, const struct options *o, const struct job_fo
 	submit_request(client, &o->submit, NULL);
 	rc = client_call(client, &reply, &f);
 	if (!rc)
-		rc = submit_answer_read(reply, false, &a, &f);
+		rc = submit_answer_read(reply, o->submit.dry_run, &a, &f);
 	if (rc) {
 		json_free(reply);
 		return client_say(&f);
 	}
-	keep_epochs(folder, o);
+	if (!o->submit.dry_run)
+		keep_epochs(folder, o);
 	say_unknown(c, folder, &a);
-	submit_answer_put(&a, false, c, &out);
-	if (!c->quiet)
-		fputs(strbuf_text(&out), stderr); /* standard output is the command's */
+	submit_answer_put(&a, o->submit.dry_run, c, &out);
+	if (!c->quiet && !c->json) /* standard output is the command's, if there is one */
+		fputs(strbuf_text(&out), o->submit.dry_run ? stdout : stderr);
 	strbuf_release(&out);
-	if (a.verdict == SUBMIT_REJECTED)
-		rc = CLIENT_REJECTED;
-	else if (o->detach)
+	if (c->json && (o->detach || o->submit.dry_run || a.verdict == SUBMIT_REJECTED))
+		rc = job_print_reply(c, reply);
+	else if (o->detach && a.verdict != SUBMIT_REJECTED)
 		printf("%s\n", a.job.id);
-	else
-		rc = watch_to_the_end(c, client, &a, &f);
-	if (!rc && !o->detach && !a.job.r.model && !c->quiet)
+	if (!rc && a.verdict == SUBMIT_REJECTED)
+		rc = CLIENT_REJECTED;
+	else if (!rc && !o->detach && !o->submit.dry_run)
+		rc = watch_to_the_end(c, client, &a, reply, &f);
+	if (!rc && !o->detach && !o->submit.dry_run && !a.job.r.model && !c->quiet)
 		say_learnt(c, client, o->submit.type);
 	json_free(reply);
 	return rc;
@@ -311,25 +379,9 @@ static int run(const struct cli *c, const struct options *o, const struct job_fo
 
 int verb_run(int argc, char **argv)
 {
-	struct options o = {
-		.submit = { .at = { .timeout_s = NAN },
-			    .slo_s = NAN,
-			    .confidence = NAN,
-			    .chance = NAN,
-			    .value = NAN },
-		.idle_s = NAN,
-	};
+	struct options o = { .submit = SUBMIT_OPTIONS_NONE, .idle_s = NAN };
 	const struct cli_option option[] = {
-		{ 0, "slo", CLI_DURATION, "TIME", "time limit from now to its end: 300s, 15m, 2h",
-		  &o.submit.slo_s },
-		{ 0, "set", CLI_LIST, "K=V,...", "values of other parameters; may be repeated",
-		  &o.submit.set },
-		{ 0, "epochs", CLI_TEXT, "A..B | N",
-		  "what {epochs} in the command stands for, or a range to choose from", &o.submit.epochs },
-		{ 0, "confidence", CLI_CONFIDENCE, "C", "confidence of the promise (default: 0.9)",
-		  &o.submit.confidence },
-		{ 0, "best-effort", CLI_FLAG, NULL,
-		  "run it without a promise if the limit cannot be promised", &o.submit.best_effort },
+		SUBMIT_OPTIONS(o.submit),
 		{ 0, "factor", CLI_LIST, "NAME=A,B",
 		  "values of a placeholder, the first time a command is run", &o.factor },
 		{ 0, "idle", CLI_DURATION, "TIME",
@@ -353,12 +405,18 @@ int verb_run(int argc, char **argv)
 			"of the command; 3 if no batch size is fast enough. A command that is not known yet "
 			"runs "
 			"without a\n"
-			"promise, with the batch in the middle first; after 12 runs it has a model.",
+			"promise, with the batch in the middle first; after 12 runs it has a model. With "
+			"--json the "
+			"job\nis printed when it has ended, instead of its output.",
 		.option = option,
+		.json = true,
 		.min_args = 0,
 		.max_args = 1,
-		.examples = "  postrider run train-postrider --slo 5m\n"
-			    "  postrider run --slo 5m -- ./train.py --batch-size {batch}\n",
+		.examples =
+			"  postrider run train-postrider --slo 5m\n"
+			"  postrider run --slo 5m -- ./train.py --batch-size {batch}\n"
+			"  postrider run --deadline 18:00 --chance 0.5 -- ./train.py --batch-size {batch}\n"
+			"  postrider run train-postrider --slo 5m --dry-run\n",
 	};
 	struct job_folder folder;
 	char type[JOB_FOLDER_NAME + 1] = "";
@@ -377,14 +435,16 @@ int verb_run(int argc, char **argv)
 		return cli_usage_error(&c,
 				       "%s is not the folder of a job; 'postrider init -- COMMAND' makes one",
 				       cli_clean(c.arg[0]));
+	o.submit.type = type;
+	if (!submit_options_check(&c, &o.submit))
+		return 2;
+	if (o.detach && o.submit.dry_run)
+		return cli_usage_error(&c, "--dry-run creates no job that --detach could leave alone");
 	rc = c.n_args ? job_folder_open(&folder, c.arg[0], NULL, &err)
 		      : folder_of_command(&c, &o, &folder, &err);
 	if (rc)
 		return cli_fail(&err);
 	last_epochs(&folder, &o);
-	o.submit.type = type;
-	if (!submit_options_check(&c, &o.submit))
-		return 2;
 	client_catch_signals();
 	code = own_daemon_open(&c, &folder, o.idle_s, &o.submit.at, type, &client, &f);
 	code = code ? client_say(&f) : run(&c, &o, &folder, client);

@@ -14,6 +14,12 @@
 #define FREEDOM                                                                                              \
 	4.0 /* of the t distribution by which a model is less believed the more the reports contradict it */
 #define MOST_HIDDEN 0.8 /* of the time expected may be a start-up that nobody knew of */
+/* Of a job of which nothing was expected: */
+#define CHANGE 2.5 /* spreads by which a part is foretold wrongly when more than noise has changed */
+#define FEW 2.0 /* how much wider, over the number of parts foretold: a few show too little of their noise */
+#define FIRST_SPREAD 0.4 /* of the rate by the first report alone, which a start-up may be in */
+#define OWN_NOISE 0.04 /* of a part of its work, before its reports have shown their own ... */
+#define OWN_NOISE_COUNTS 1.0 /* ... and as how many foretold parts that counts */
 
 void progress_begin(struct progress *p, double total_s, double start_share, double spread)
 {
@@ -24,14 +30,68 @@ void progress_begin(struct progress *p, double total_s, double start_share, doub
 				.spread = spread };
 }
 
+/* Seconds for all the work by what is known so far, for what came too early to be a report of its own. */
+static double usual_rate_s(const struct progress *p)
+{
+	const struct progress_mark *m = &p->last;
+
+	if (!isnan(p->rate_s))
+		return p->rate_s;
+	return m->sum_s > 0.0 ? m->sum_s / m->sum_done : p->first_s / p->first_done;
+}
+
+/* How much a model counts whose rate is that many spreads from the one seen: it is wrong about this job
+ * rather than the job about itself. */
+static double believed(double spreads)
+{
+	return fmin(1.0, (FREEDOM + 1.0) / (FREEDOM + spreads * spreads));
+}
+
+/* How much a mean of the differences is worth: that of one part of so much of the work. */
+static double worth(const struct progress_mark *m)
+{
+	return m->sum_done * m->sum_done / m->sum_thin;
+}
+
+/* Variance of the time of all the work as it adds up from independent parts, relative to its square, by how
+ * wrong its parts were foretold. */
+static double own_noise(const struct progress_mark *m, double part)
+{
+	return (OWN_NOISE_COUNTS * OWN_NOISE * OWN_NOISE * part + m->sum_errors) /
+	       (OWN_NOISE_COUNTS + m->n_errors) * (1.0 + FEW / (OWN_NOISE_COUNTS + m->n_errors));
+}
+
+/* `more` of the work took s seconds. Where nothing was expected, a part that those before it did not foretell
+ * makes them count less: a neighbour has come or gone. */
+static void take_difference(const struct progress *p, struct progress_mark *m, double more, double s)
+{
+	double fade = FADE;
+
+	if (isnan(p->rate_s) && m->sum_s > 0.0 && s > 0.0) {
+		double wrong = log(s / more) - log(m->sum_s / m->sum_done);
+		double variance = 1.0 / more + 1.0 / worth(m);
+		double usual = CHANGE * CHANGE * own_noise(m, more) * variance;
+		double counts = fmin(1.0, usual / (wrong * wrong));
+
+		m->sum_errors += counts * wrong * wrong / variance;
+		m->n_errors++;
+		fade *= counts;
+	}
+	m->sum_thin = fade * fade * m->sum_thin + more;
+	m->sum_done = fade * m->sum_done + more;
+	m->sum_s = fade * m->sum_s + s;
+	m->sum_squares = fade * m->sum_squares + s * s / more;
+	m->sum_n = fade * m->sum_n + 1.0;
+}
+
 bool progress_report(struct progress *p, double done, double at_s)
 {
 	struct progress_mark next;
 	double more, s;
 
-	if (!(done > p->last.done) || isnan(p->rate_s))
+	if (!(done > p->last.done))
 		return false;
-	if (p->last.n && at_s - p->last.at_s < AT_ONCE * p->rate_s * (done - p->last.done))
+	if (p->last.n && at_s - p->last.at_s < AT_ONCE * usual_rate_s(p) * (done - p->last.done))
 		p->last = p->before;
 	next = p->before = p->last;
 	more = done - next.done;
@@ -44,10 +104,7 @@ bool progress_report(struct progress *p, double done, double at_s)
 			p->hidden_s = fmin(fmax((at_s - done * p->rate_s) / (1.0 - done), 0.0),
 					   MOST_HIDDEN * p->rate_s);
 	} else {
-		next.sum_done = FADE * next.sum_done + more;
-		next.sum_s = FADE * next.sum_s + s;
-		next.sum_squares = FADE * next.sum_squares + s * s / more;
-		next.sum_n = FADE * next.sum_n + 1.0;
+		take_difference(p, &next, more, s);
 	}
 	next.done = done;
 	next.at_s = at_s;
@@ -78,11 +135,18 @@ static bool first_tells(const struct progress *p, double rest_s)
 	return !(m->sum_s > 0.0) || rest_s / p->first_done > TOO_SOON * m->sum_s / m->sum_done;
 }
 
-/* How much a model counts whose rate is that many spreads from the one seen: it is wrong about this job
- * rather than the job about itself. */
-static double believed(double spreads)
+/* By the reports alone. */
+static double own_left_s(const struct progress *p, double *out_spread)
 {
-	return fmin(1.0, (FREEDOM + 1.0) / (FREEDOM + spreads * spreads));
+	const struct progress_mark *m = &p->last;
+	double left = 1.0 - m->done, noise;
+
+	*out_spread = FIRST_SPREAD;
+	if (!m->n || !(m->sum_s > 0.0))
+		return m->n ? left * p->first_s / p->first_done : NAN;
+	noise = own_noise(m, m->done - p->before.done);
+	*out_spread = sqrt(noise * (1.0 / worth(m) + 1.0 / fmax(left, 1e-9)));
+	return left * m->sum_s / m->sum_done;
 }
 
 double progress_left_s(const struct progress *p, double *out_spread)
@@ -91,6 +155,8 @@ double progress_left_s(const struct progress *p, double *out_spread)
 	double guessed = 0.5 * p->hidden_s / rate_s, rest = p->first_s - start_s;
 	double variance = p->spread * p->spread + guessed * guessed, weight = 0.0, sum = 0.0, noise, w;
 
+	if (isnan(p->rate_s))
+		return own_left_s(p, out_spread);
 	*out_spread = p->spread;
 	if (!p->last.n)
 		return p->rate_s + start_s;

@@ -44,7 +44,8 @@ int local_job_new(const struct exec_job *from, const struct executor_sink *sink,
 	strbuf_printf(&record, "%s%s%s", from->dir, from->identity ? "." : "", j->identity);
 	j->record = record.text;
 	/* A type may be gone from the configuration by the time its job is adopted. */
-	rc = job_output_init(&j->output, from->dir, from->type ? &from->type->result : NULL, err);
+	rc = job_output_init(&j->output, from->dir, from->type ? &from->type->result : NULL, from->epochs,
+			     err);
 	if (!rc && (!j->dir || record.failed))
 		rc = err_nomem(err, "job %" PRIu64, from->id);
 	if (rc) {
@@ -107,8 +108,8 @@ static double elapsed_s(const struct local_job *j, int64_t now_boot_ns)
 void local_job_tell_progress(struct local_job *j, int64_t now_boot_ns)
 {
 	struct exec_progress p = { .id = j->id,
-				   .epoch = j->output.reader.epoch,
-				   .epochs = j->epochs,
+				   .epoch = j->output.epoch,
+				   .epochs = isnan(j->epochs) ? j->output.told : j->epochs,
 				   .accuracy = j->output.epoch_accuracy,
 				   .elapsed_s = elapsed_s(j, now_boot_ns) };
 
@@ -123,7 +124,7 @@ void local_job_tell_finished(struct local_job *j, int64_t now_boot_ns)
 		local_job_tell_started(j);
 	if (j->output.news)
 		local_job_tell_progress(j, now_boot_ns);
-	j->outcome.accuracy = j->output.reader.accuracy;
+	j->outcome.accuracy = j->output.accuracy;
 	if (isnan(j->outcome.accuracy) && j->outcome.exit_code == 0 && !j->outcome.stopped)
 		log_info("job %" PRIu64
 			 ": no accuracy was found in its output; \"result\" of its type says where it is",

@@ -67,6 +67,66 @@ static void shows(const char *json, const char *const *in_block, const char *lin
 	json_free(v);
 }
 
+/* A job that nothing was promised: what it says after_s seconds after it came, `low` to `high` before its
+ * end. */
+static void foresees(double slo_s, double after_s, int epoch, double low, double high, const char *want)
+{
+	struct strbuf text = { 0 }, out = { 0 };
+	struct job_view j;
+	struct json *v;
+
+	strbuf_printf(&text,
+		      "{\"job\":\"1\",\"state\":\"running\",\"type\":\"t\",\"verdict\":\"best_effort\","
+		      "\"slo_s\":%g,\"confidence\":0.9,\"submitted_at\":\"2026-11-16T10:00:00.000000Z\","
+		      "\"estimate\":{\"start_s\":0,\"end_s\":%g,\"end_low_s\":%g,\"end_high_s\":%g,"
+		      "\"late\":false},\"progress\":{\"epoch\":%d,\"epochs\":14,\"accuracy\":null}}",
+		      slo_s, (low + high) / 2, low, high, epoch);
+	v = parsed(strbuf_text(&text));
+	assert_true(job_view_read(v, &j));
+	job_view_outlook_put(&j, 0.0, at("2026-11-16T10:00:00Z") + after_s, &out);
+	assert_string_equal(strbuf_text(&out), want);
+	json_free(v);
+	strbuf_release(&text);
+	strbuf_release(&out);
+}
+
+TEST(test_a_limit_that_nobody_promised_is_judged_by_the_epochs)
+{
+	foresees(480, 60, 3, 200, 260,
+		 "the limit of 8 min 00 s will hold: it takes 4 min 50 s, at most "
+		 "5 min 20 s at 90 %");
+	foresees(300, 60, 3, 200, 260,
+		 "the limit of 5 min 00 s may hold or not: it takes 4 min 50 s, at most "
+		 "5 min 20 s at 90 %; 13 epochs would be in time, or --slo 320s for all 14");
+	foresees(180, 60, 3, 200, 240,
+		 "the limit of 3 min 00 s will not hold: it takes 4 min 40 s, at most "
+		 "5 min 00 s at 90 %; 8 epochs would be in time, or --slo 300s for all 14");
+	/* A start-up may be in the first epoch. */
+	foresees(180, 60, 1, 200, 240,
+		 "the limit of 3 min 00 s may hold or not: it takes 4 min 40 s, at most "
+		 "5 min 00 s at 90 %; 7 epochs would be in time, or --slo 300s for all 14");
+	foresees(50, 60, 3, 200, 1240,
+		 "the limit of 50 s will not hold: it takes 13 min 00 s, at most "
+		 "21 min 40 s at 90 %; --slo 22m would hold");
+}
+
+TEST(test_a_running_job_says_how_long_it_has_left)
+{
+	struct json *v = parsed(RUNNING);
+	struct strbuf out = { 0 };
+	struct job_view j;
+
+	assert_true(job_view_read(v, &j));
+	job_view_progress(&j, 1.0, &out);
+	assert_string_equal(strbuf_text(&out), "epoch 2 of 4, 19.1 s left, at most 23.5 s at 90 %");
+	strbuf_reset(&out);
+	j.live.epoch = NAN;
+	job_view_progress(&j, 1.0, &out);
+	assert_string_equal(strbuf_text(&out), "");
+	strbuf_release(&out);
+	json_free(v);
+}
+
 TEST(test_a_running_job_shows_its_promise_and_its_end)
 {
 	shows(RUNNING,

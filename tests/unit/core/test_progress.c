@@ -2,6 +2,7 @@
  * often than not. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/rng.h"
 #include "scheduler/core/learn/progress.h"
@@ -163,6 +164,77 @@ TEST(test_the_rate_follows_a_load_that_has_changed)
 	for (int i = 1; i <= 8; i++) /* and half as fast from then on */
 		progress_report(&p, (5 + i) / 20.0, 5.0 + 2.0 * i);
 	assert_true(progress_left_s(&p, &spread) > 1.5 * 7);
+}
+
+/* ---- a job of which nothing was expected ---- */
+
+struct own { /* what came of the remaining times that were told */
+	double *error;
+	size_t n, held;
+};
+
+static int by_size(const void *a, const void *b)
+{
+	return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
+
+/* A job of so many epochs that differ by `noise` (of their logarithm), the first of them `slow` times as
+ * long, all from `joins` on slower by 1.4. What it says from epoch `from` on is held against what came. */
+static void run_own(struct rng *rng, int epochs, double noise, double slow, int joins, int from,
+		    struct own *o)
+{
+	double took[64], each_s = exp(3.0 * rng_normal(rng)), at_s = 0.0, left_s, spread, all_s = 0.0;
+	struct progress p;
+
+	for (int i = 0; i < epochs; i++) {
+		took[i] = each_s * exp(noise * rng_normal(rng)) * (i ? 1.0 : slow) * (i >= joins ? 1.4 : 1.0);
+		all_s += took[i];
+	}
+	progress_begin(&p, NAN, NAN, NAN);
+	for (int i = 0; i + 1 < epochs; i++) {
+		at_s += took[i];
+		assert_true(progress_report(&p, (i + 1.0) / epochs, at_s));
+		if (i + 1 < from)
+			continue;
+		left_s = progress_left_s(&p, &spread);
+		o->error[o->n++] = fabs(left_s / (all_s - at_s) - 1.0);
+		o->held += belief_bound((struct belief){ left_s, spread }, 0.9) >= all_s - at_s;
+	}
+}
+
+TEST(test_a_job_that_nobody_knows_tells_its_own_end)
+{
+	static const double noise[] = { 0.01, 0.03, 0.1 };
+	static const char *const name[] = { "even", "slow first epoch", "neighbour half way" };
+	struct own all = { .error = malloc(4000000 * sizeof *all.error) };
+
+	assert_non_null(all.error);
+	for (int kind = 0; kind < 3; kind++)
+		for (size_t k = 0; k < 3; k++) {
+			struct rng rng = rng_stream(11, 3 * (size_t)kind + k);
+			struct own o = { .error = all.error + all.n };
+
+			for (int i = 0; i < 3000; i++) {
+				int epochs = 4 + (int)rng_below(&rng, 37);
+
+				run_own(&rng, epochs, noise[k],
+					kind == 1 ? 1.0 + 2.0 * rng_uniform(&rng) : 1.0,
+					kind == 2 ? epochs / 2 : epochs, kind == 2 ? epochs / 2 + 2 : 2, &o);
+			}
+			all.n += o.n;
+			all.held += o.held;
+			qsort(o.error, o.n, sizeof *o.error, by_size);
+			printf("%s, epochs differ by %g %%: median error %.1f %%, %.1f %% within the bound "
+			       "of 90 %%\n",
+			       name[kind], 100.0 * noise[k], 100.0 * o.error[o.n / 2],
+			       100.0 * (double)o.held / (double)o.n);
+			assert_true(kind == 2 || o.error[o.n / 2] < 0.05);
+		}
+	qsort(all.error, all.n, sizeof *all.error, by_size);
+	printf("in all: median error %.1f %%, %.1f %% within\n", 100.0 * all.error[all.n / 2],
+	       100.0 * (double)all.held / (double)all.n);
+	assert_true(all.held > 0.87 * (double)all.n && all.held < 0.95 * (double)all.n);
+	free(all.error);
 }
 
 /* ---- warnings ---- */

@@ -265,6 +265,7 @@ TEST(test_a_job_object_reads_back_as_it_was_written)
 		.epoch = 2,
 		.epochs = 4,
 		.accuracy = 0.75,
+		.final_accuracy = 0.8,
 		.pid = 4711,
 	};
 
@@ -292,6 +293,7 @@ TEST(test_a_job_object_reads_back_as_it_was_written)
 				  .end_high_s = NAN,
 				  .epoch = NAN,
 				  .epochs = NAN,
+				  .final_accuracy = NAN,
 				  .accuracy = NAN };
 	assert_comes_back(&r, &live);
 }

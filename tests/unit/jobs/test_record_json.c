@@ -47,6 +47,7 @@ TEST(test_job_object_is_written_in_full)
 		.epoch = 2,
 		.epochs = 4,
 		.accuracy = 0.91,
+		.final_accuracy = 0.95,
 		.pid = 4711,
 	};
 
@@ -83,7 +84,8 @@ TEST(test_job_object_is_written_in_full)
 		"\"estimate\":{\"start_s\":0,\"end_s\":20.1,\"end_low_s\":17,\"end_high_s\":24.5,\"late\":"
 		"false},"
 		"\"waiting\":{\"code\":\"slots\",\"message\":\"2 of 4 cpus are free, it wants 4\"},"
-		"\"progress\":{\"epoch\":2,\"epochs\":4,\"accuracy\":0.91},\"wait_s\":0.2,\"run_s\":40,"
+		"\"progress\":{\"epoch\":2,\"epochs\":4,\"accuracy\":0.91,\"final_accuracy\":0.95},\"wait_"
+		"s\":0.2,\"run_s\":40,"
 		"\"response_s\":40.2,\"accuracy\":0.931235,\"stopped_epoch\":4,\"exit_code\":0,\"signal\":"
 		"null,\"max_rss_mb\":"
 		"312.5,"

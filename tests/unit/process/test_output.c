@@ -35,7 +35,7 @@ static int set_up(void **state)
 	snprintf(path, sizeof path, "%s/stdout", l->dir);
 	l->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	assert_true(l->fd >= 0);
-	assert_int_equal(job_output_init(&l->out, l->dir, NULL, NULL), 0);
+	assert_int_equal(job_output_init(&l->out, l->dir, NULL, NAN, NULL), 0);
 	*state = l;
 	return 0;
 }
@@ -73,7 +73,7 @@ static unsigned read_all(struct log *l, bool ended)
 	bool more = true;
 
 	while (more) {
-		assert_true(job_output_read(&l->out, l->scratch, ended, &more) <= sizeof l->scratch);
+		assert_true(job_output_read(&l->out, l->scratch, ended, &more) <= 2 * sizeof l->scratch);
 		assert_true(++turns < 1000);
 	}
 	return turns;
@@ -84,17 +84,17 @@ TEST_WITH(test_lines_are_read_as_they_come, set_up, tear_down)
 	struct log *l = *state;
 
 	read_all(l, false);
-	assert_true(isnan(l->out.reader.accuracy) && isnan(l->out.reader.epoch) && !l->out.news);
+	assert_true(isnan(l->out.accuracy) && isnan(l->out.epoch) && !l->out.news);
 	put(l, "hello\n{\"epoch\":1,\"accuracy\":0.37}\n{\"epo");
 	read_all(l, false);
-	assert_true(l->out.news && l->out.reader.epoch == 1.0 && l->out.epoch_accuracy == 0.37);
+	assert_true(l->out.news && l->out.epoch == 1.0 && l->out.epoch_accuracy == 0.37);
 	l->out.news = false;
 	put(l, "ch\":2,\"accur");
 	read_all(l, false);
 	assert_false(l->out.news);
 	put(l, "acy\":0.52}\r\n");
 	read_all(l, false);
-	assert_true(l->out.news && l->out.reader.epoch == 2.0 && l->out.reader.accuracy == 0.52);
+	assert_true(l->out.news && l->out.epoch == 2.0 && l->out.accuracy == 0.52);
 }
 
 TEST_WITH(test_nothing_new_costs_no_reading, set_up, tear_down)
@@ -116,11 +116,11 @@ TEST_WITH(test_last_line_needs_no_newline_once_the_job_ended, set_up, tear_down)
 
 	put(l, "{\"accuracy\":0.37}\n{\"accuracy\":0.625}");
 	read_all(l, false);
-	assert_true(l->out.reader.accuracy == 0.37);
+	assert_true(l->out.accuracy == 0.37);
 	read_all(l, true);
-	assert_true(l->out.reader.accuracy == 0.625);
+	assert_true(l->out.accuracy == 0.625);
 	read_all(l, true);
-	assert_true(l->out.reader.accuracy == 0.625);
+	assert_true(l->out.accuracy == 0.625);
 }
 
 TEST_WITH(test_epochs_only_rise_and_may_come_without_accuracy, set_up, tear_down)
@@ -130,13 +130,11 @@ TEST_WITH(test_epochs_only_rise_and_may_come_without_accuracy, set_up, tear_down
 	put(l, "{\"epoch\":3,\"accuracy\":0.3}\n{\"epoch\":2,\"accuracy\":0.2}\n{\"epoch\":3,\"accuracy\":0."
 	       "4}\n");
 	read_all(l, false);
-	assert_true(l->out.reader.epoch == 3.0 && l->out.epoch_accuracy == 0.3 &&
-		    l->out.reader.accuracy == 0.4);
+	assert_true(l->out.epoch == 3.0 && l->out.epoch_accuracy == 0.3 && l->out.accuracy == 0.4);
 	put(l,
 	    "{\"epoch\":4}\n{\"epoch\":\"5\"}\n{\"epoch\":null}\n{\"accuracy\":\"high\"}\n[{\"epoch\":9}]\n");
 	read_all(l, false);
-	assert_true(l->out.reader.epoch == 4.0 && isnan(l->out.epoch_accuracy) &&
-		    l->out.reader.accuracy == 0.4);
+	assert_true(l->out.epoch == 4.0 && isnan(l->out.epoch_accuracy) && l->out.accuracy == 0.4);
 }
 
 TEST_WITH(test_paths_of_the_type_are_used, set_up, tear_down)
@@ -145,12 +143,12 @@ TEST_WITH(test_paths_of_the_type_are_used, set_up, tear_down)
 
 	job_output_release(&l->out);
 	assert_int_equal(job_output_init(&l->out, l->dir,
-					 &(struct output_spec){ .accuracy = "test.top1", .epoch = "at" },
+					 &(struct output_spec){ .accuracy = "test.top1", .epoch = "at" }, NAN,
 					 NULL),
 			 0);
 	put(l, "{\"at\":7,\"test\":{\"top1\":0.81},\"accuracy\":0.1,\"epoch\":1}\n");
 	read_all(l, false);
-	assert_true(l->out.reader.epoch == 7.0 && l->out.reader.accuracy == 0.81);
+	assert_true(l->out.epoch == 7.0 && l->out.accuracy == 0.81);
 }
 
 TEST_WITH(test_line_is_read_up_to_the_limit_and_passed_over_beyond, set_up, tear_down)
@@ -163,14 +161,14 @@ TEST_WITH(test_line_is_read_up_to_the_limit_and_passed_over_beyond, set_up, tear
 	put_many(l, 'x', fill);
 	put(l, tail);
 	read_all(l, false);
-	assert_true(l->out.reader.accuracy == 0.25);
+	assert_true(l->out.accuracy == 0.25);
 	put(l, "{\"accuracy\":0.75,\"x\":\"");
 	put_many(l, 'x', fill + 1);
 	read_all(l, false); /* its end comes later */
 	put(l, tail);
 	put(l, "{\"epoch\":8}\n");
 	read_all(l, false);
-	assert_true(l->out.reader.accuracy == 0.25 && l->out.reader.epoch == 8.0);
+	assert_true(l->out.accuracy == 0.25 && l->out.epoch == 8.0);
 }
 
 TEST_WITH(test_endless_line_and_noise_are_passed_over, set_up, tear_down)
@@ -190,7 +188,7 @@ TEST_WITH(test_endless_line_and_noise_are_passed_over, set_up, tear_down)
 	read_all(l, false);
 	put(l, "\n{\"accuracy\":0.5}\n");
 	read_all(l, false);
-	assert_true(l->out.reader.accuracy == 0.5);
+	assert_true(l->out.accuracy == 0.5);
 }
 
 TEST_WITH(test_reader_far_behind_goes_to_the_end, set_up, tear_down)
@@ -205,7 +203,7 @@ TEST_WITH(test_reader_far_behind_goes_to_the_end, set_up, tear_down)
 	}
 	put(l, "{\"epoch\":6,\"accuracy\":0.25}\n");
 	turns = read_all(l, true);
-	assert_true(l->out.reader.accuracy == 0.25 && l->out.reader.epoch == 6.0);
+	assert_true(l->out.accuracy == 0.25 && l->out.epoch == 6.0);
 	/* A line that did not fit is read a second time, from its start. */
 	assert_true(turns <= 2 * (JOB_OUTPUT_MAX_BEHIND / JOB_OUTPUT_MAX_LINE) + 2);
 }
@@ -219,7 +217,7 @@ TEST_WITH(test_log_that_was_cut_is_read_from_its_start, set_up, tear_down)
 	assert_int_equal(ftruncate(l->fd, 0), 0);
 	put(l, "{\"epoch\":2}\n");
 	read_all(l, false);
-	assert_true(l->out.reader.epoch == 2.0);
+	assert_true(l->out.epoch == 2.0);
 }
 
 TEST_WITH(test_time_of_an_epoch_is_that_of_the_file, set_up, tear_down)
@@ -234,18 +232,64 @@ TEST_WITH(test_time_of_an_epoch_is_that_of_the_file, set_up, tear_down)
 	assert_true(l->out.epoch_ns == INT64_C(1700000000000000005));
 }
 
+TEST_WITH(test_bar_that_writes_over_itself_is_read_as_it_is_drawn, set_up, tear_down)
+{
+	struct log *l = *state;
+
+	job_output_release(&l->out);
+	assert_int_equal(job_output_init(&l->out, l->dir, NULL, 14.0, NULL), 0);
+	put(l, "\r  0%|      | 0/14 [00:00<?, ?it/s]");
+	read_all(l, false);
+	assert_true(isnan(l->out.epoch));
+	put(l, "\r  7%|#     | 1/14 [00:30<01:50, acc=0.5");
+	read_all(l, false);
+	assert_true(isnan(l->out.epoch)); /* it may go on: 0.52 */
+	put(l, "2]");
+	read_all(l, false);
+	assert_true(l->out.epoch == 1.0 && l->out.accuracy == 0.52 && l->out.news && l->out.told == 14.0);
+	put(l, "\r 14%|##    | 2/14 [00:30<01:50, acc=0.625]\n");
+	read_all(l, false);
+	assert_true(l->out.epoch == 2.0 && l->out.accuracy == 0.625);
+}
+
+TEST_WITH(test_standard_error_counts_where_standard_output_says_nothing, set_up, tear_down)
+{
+	struct log *l = *state;
+	char path[500];
+	int out = l->fd, talk;
+
+	snprintf(path, sizeof path, "%s/stderr", l->dir);
+	talk = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	assert_true(talk >= 0);
+	l->fd = talk;
+	put(l, "INFO: epoch 1 loss=0.5\nINFO: epoch 2 acc=0.25\n");
+	l->fd = out;
+	read_all(l, false);
+	assert_true(l->out.epoch == 2.0 && l->out.accuracy == 0.25);
+	put(l, "epoch 3 acc=0.75\n");
+	read_all(l, false);
+	assert_true(l->out.epoch == 3.0 && l->out.accuracy == 0.75);
+	l->out.news = false;
+	l->fd = talk;
+	put(l, "INFO: epoch 4 acc=0.125\n");
+	l->fd = out;
+	read_all(l, false);
+	assert_true(l->out.epoch == 3.0 && l->out.accuracy == 0.75 && !l->out.news);
+	close(talk);
+}
+
 /* In place of the log. */
 static void expect_nothing(struct log *l)
 {
 	struct job_output o;
 	bool more = true;
 
-	assert_int_equal(job_output_init(&o, l->dir, NULL, NULL), 0);
+	assert_int_equal(job_output_init(&o, l->dir, NULL, NAN, NULL), 0);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(job_output_read(&o, l->scratch, i == 2, &more), 0);
 		assert_false(more);
 	}
-	assert_true(isnan(o.reader.accuracy));
+	assert_true(isnan(o.accuracy));
 	job_output_release(&o);
 }
 
@@ -278,7 +322,7 @@ TEST_WITH(test_failing_allocations_lose_a_line_at_most, set_up, tear_down)
 
 	for (unsigned long k = 1; k <= 3; k++) {
 		mem_fail_at(k, false);
-		assert_int_equal(job_output_init(&o, l->dir, &spec, NULL), -ERR_NOMEM);
+		assert_int_equal(job_output_init(&o, l->dir, &spec, NAN, NULL), -ERR_NOMEM);
 	}
 	for (unsigned long k = 1; failed; k++) {
 		put(l, "{\"accuracy\":0.5}\n");
@@ -288,7 +332,7 @@ TEST_WITH(test_failing_allocations_lose_a_line_at_most, set_up, tear_down)
 		mem_fail_at(0, false);
 		assert_true(k < 100);
 	}
-	assert_true(l->out.reader.accuracy == 0.5);
+	assert_true(l->out.accuracy == 0.5);
 }
 
 TEST_WITH(test_last_words_are_the_last_line_made_fit_to_show, set_up, tear_down)

@@ -102,6 +102,15 @@ TEST(test_the_usual_styles_are_read_without_being_told)
 		{ "epoch 0 acc=0.5\nepoch 1 acc=0.6", 0.6, 2 }, /* counted from 0 */
 		{ "Epoch 1\nEpoch 2\nEpoch 3", NAN, 2 }, /* the third goes on */
 		{ "10%|#   | 1/10\racc=0.1\r20%|##  | 2/10\racc=0.2", 0.2, NAN },
+		{ "Epoch 3:  45%|####  | 844/1875 [00:10<00:12, acc=0.5]", 0.5, 2 }, /* the third goes on */
+		{ "Epoch 3: 100%|######| 5/5 [00:10<00:00, acc=0.5]", 0.5, 3 },
+		{ "Epoch 3/14: 100%|######| 5/5 [00:10<00:00, loss=0.5]\nval_acc=0.9", 0.9, 3 },
+		{ "Epoch 2/3\n 9/18 [==>..] - ETA: 2s - accuracy: 0.91", 0.91, 1 },
+		{ "\033[1m18/18\033[0m \033[32mEpoch 2 acc=0.25\033[0m", 0.25, 2 },
+		{ "[3/14] loss 0.3 val_acc=0.93", 0.93, 3 },
+		{ "[10/1875] loss 0.3", NAN, NAN }, /* of batches, as far as anybody knows */
+		{ "Epoch 1\n[3/14] acc=0.5", 0.5, 1 },
+		{ " 21%|##   | 3/14 [00:30<01:50, 10.0s/it]", NAN, NAN },
 		{ "{\"epoch\":2,\"accuracy\":0.4}", 0.4, 2 },
 		{ "{\"epoch\":2,\"acc\":0.9,\"val_acc\":0.4}", 0.4, 2 },
 		{ "{\"epoch\":2,\"train_accuracy\":0.9}", NAN, 2 },
@@ -111,6 +120,39 @@ TEST(test_the_usual_styles_are_read_without_being_told)
 
 	for (size_t i = 0; i < sizeof style / sizeof *style; i++)
 		expect(NULL, style[i].text, style[i].accuracy, style[i].epoch);
+}
+
+/* `epochs`: how many the owner knows of, NaN for none. */
+static void expect_of(double epochs, const char *text, double epoch, double told)
+{
+	struct output_reader r;
+
+	assert_int_equal(output_reader_init(&r, NULL, NULL), 0);
+	r.epochs = epochs;
+	feed(&r, text);
+	if (isnan(epoch) != isnan(r.epoch) || fabs(r.epoch - epoch) > 1e-12 || isnan(told) != isnan(r.told) ||
+	    fabs(r.told - told) > 1e-12) {
+		print_error("'%s': epoch %g of %g\n", text, r.epoch, r.told);
+		fail();
+	}
+	output_reader_release(&r);
+}
+
+TEST(test_a_count_is_one_of_epochs_where_there_are_as_many)
+{
+	expect_of(NAN, "Epoch 3/14 loss=0.5", 3, 14);
+	expect_of(NAN, "Epoch [3/14] Loss: 0.5", 3, 14);
+	expect_of(NAN, "epoch 3 acc=0.5", 3, NAN);
+	expect_of(NAN, "[3/14] val_acc=0.5", 3, 14);
+	expect_of(14, "[3/14]", 3, 14);
+	expect_of(14, "12:30:01 [3/14] loss 0.3", 3, 14);
+	expect_of(14, "[  3/1875] loss 0.3 acc=0.5", NAN, NAN);
+	expect_of(14, "[3/14", NAN, NAN);
+	expect_of(14, "[3.5/14] [15/14]", NAN, NAN);
+	expect_of(14, "  0%|      | 0/14 [00:00<?, ?it/s]\r  7%|#     | 1/14 [00:30<01:50, acc=0.5]\r", 1,
+		  14);
+	expect_of(14, "  7%|#     | 1/375 [00:30<01:50, acc=0.5]\r", NAN, NAN);
+	expect_of(14, "Epoch 1: 100%|#####| 14/14 [00:30<00:00]", NAN, NAN); /* of its batches */
 }
 
 TEST(test_what_only_looks_like_an_accuracy_is_left_alone)

@@ -743,6 +743,26 @@ TEST(test_root_of_the_service_caps_the_output_of_users)
 		fail_msg("%lld bytes are kept", disk_bytes(beside(&j, "/stdout")));
 }
 
+TEST(test_output_goes_through_a_terminal_where_that_is_asked_for)
+{
+	struct job j;
+
+	run(&j, "", "test -t 1 || echo none; echo talk >&2");
+	assert_string_equal(text_of(beside(&j, "/stdout")), "none\n");
+	assert_string_equal(text_of(beside(&j, "/stderr")), "talk\n");
+	run(&j, "--terminal",
+	    "test -t 1 && echo one; echo talk >&2; (sleep 0.1; echo child) & printf 'a\\rb'; wait");
+	assert_int_equal(j.exit.exit_code, 0);
+	assert_string_equal(text_of(beside(&j, "/stdout")), "one\ntalk\na\rbchild\n");
+	assert_string_equal(text_of(beside(&j, "/stderr")), "");
+	/* More than a terminal holds, and nothing is lost at the end. */
+	run(&j, "--terminal --max-output 1048576", "seq 1 40000");
+	assert_int_equal(j.exit.exit_code, 0);
+	assert_non_null(strstr(text_of(beside(&j, "/stdout")), "39999\n40000\n"));
+	run(&j, "--terminal --max-time 0.2 --grace 0.1", "sleep 30 & sleep 30");
+	assert_true(j.exit.timed_out);
+}
+
 /* A log that the job has changed for a link to a file of somebody else. */
 TEST(test_capping_touches_no_other_file)
 {

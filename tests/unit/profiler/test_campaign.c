@@ -111,6 +111,31 @@ static size_t lines_of(const char *path)
 
 #define GOOD "echo \"{{\\\"epoch\\\":1,\\\"accuracy\\\":0.$0}\""
 
+/* A command that prints no times, and two epochs at once at its end, which nobody can tell apart. */
+TEST(test_epochs_have_the_times_at_which_they_were_printed)
+{
+	struct world *w = world_new("stamps",
+				    "for e in 1 2 3; do sleep 0.4; echo \"epoch $e acc=0.5\"; done; "
+				    "sleep 0.4; printf 'epoch 4 acc=0.6\\nepoch 5 acc=0.7\\n'");
+	struct err err = { 0 };
+
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	for (size_t k = 0; k < 2; k++) {
+		const struct profile_copy *c = &w->k.journal.run[k].copy[0];
+
+		assert_int_equal(c->n_epochs, 5);
+		for (size_t i = 0; i < 3; i++) {
+			double since_s = c->epoch[i].elapsed_s - (i ? c->epoch[i - 1].elapsed_s : 0.0);
+
+			if (!(since_s > 0.37 && since_s < 2.0)) /* others use the machine */
+				fail_msg("epoch %zu took %g s, not 0.4", i + 1, since_s);
+		}
+		assert_true(isnan(c->epoch[3].elapsed_s));
+		assert_true(c->epoch[4].elapsed_s > 1.55 && c->epoch[4].elapsed_s <= c->time_s);
+	}
+	world_free(w);
+}
+
 TEST(test_a_campaign_measures_every_run_and_writes_both_tables)
 {
 	struct world *w = world_new("good", GOOD);

@@ -34,7 +34,9 @@ const place = (e, from, to, x) => {
 function fillRow(r, j, nowS, x, open) {
 	const running = j.state === "running", e = j.estimate;
 	const start = running ? (Date.parse(j.started_at) / 1000 || nowS) - nowS : e ? e.start_s : null;
-	const what = `${j.type}${j.tag ? ` ${j.tag}` : ""}`;
+	const p = running ? j.progress : null;
+	const epoch = p && known(p.epoch) ? `, epoch ${+p.epoch}${known(p.epochs) ? ` of ${+p.epochs}` : ""}` : "";
+	const what = `${j.type}${j.tag ? ` ${j.tag}` : ""}${epoch}`;
 	r.job = j.job;
 	r.name.replaceChildren(`${j.job} `, el("i", {}, what));
 	r.button.setAttribute("aria-expanded", open === j.job ? "true" : "false");

@@ -1,0 +1,75 @@
+#!/bin/sh
+# A job that nobody has measured: its epochs are seen as they end, it says when it will end and whether its limit
+# will hold, in its first run. The script is a stranger's: it prints "[3/12]", flushes nothing, and starts slowly.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/lib.sh
+XDG_STATE_HOME=$dir/state-home
+XDG_RUNTIME_DIR=$dir/runtime
+export XDG_STATE_HOME XDG_RUNTIME_DIR
+mkdir -p "$XDG_RUNTIME_DIR" "$dir/w"
+unset POSTRIDER_SOCKET PYTHONUNBUFFERED
+own=$XDG_STATE_HOME/postrider/run
+POSTRIDER_CONFIG=$own/postrider.json
+export POSTRIDER_CONFIG
+
+stop_daemons() {
+	for p in /proc/[0-9]*; do
+		if { tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null | grep -q "^postriderd --config $dir"; then
+			kill "${p#/proc/}" 2>/dev/null
+		fi
+	done
+}
+trap 'stop_daemons; sleep 0.3; rm -rf "$dir"' EXIT
+
+if [ ! -x "$python" ]; then
+	skipped "long jobs" "there is no $python"
+	finish
+fi
+
+cat >"$dir/w/train.py" <<'END'
+import sys, time
+a = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+epochs = int(a["--epochs"])
+out = sys.stderr if a.get("--to") == "stderr" else sys.stdout
+time.sleep(0.5)
+for e in range(1, epochs + 1):
+    time.sleep(0.5)
+    out.write(f"[{e}/{epochs}] val_acc={1 - 0.5 / e:.4f}\n")
+END
+cd "$dir/w" || exit 1
+
+holds() { # claim command...
+	claim=$1
+	shift
+	if "$@"; then ok "$claim"; else not_ok "$claim" "$(cat "$dir/status" "$dir/err" 2>/dev/null | tail -n 3 | tr '\n' ' ')"; fi
+}
+
+# Waits for one of the epochs 5 to 9, at most 15 s; progress is told once a second. $dir/status is of then.
+gets_going() { # job
+	for _ in $(seq 150); do
+		"$postrider" status "$1" >"$dir/status"
+		grep -q 'progress  *epoch [5-9]' "$dir/status" && return
+		sleep 0.1
+	done
+}
+
+for to in stdout stderr; do
+	job=$("$postrider" run --detach -q --slo 5s -- "$python" train.py --batch-size {batch} --epochs 12 --to $to)
+	gets_going "$job"
+	"$postrider" list --state running >"$dir/list"
+	holds "its epochs are seen as they end ($to)" grep -q 'progress  *epoch [5-9] of 12, accuracy 0.[89]' "$dir/status"
+	holds "it says when it will end ($to)" grep -Eq 'ends  *in [0-9.]+ m?s \([0-9.]+ m?s to' "$dir/status"
+	holds "it says that its limit will not hold ($to)" \
+		grep -Eq 'the limit of 5 s will not hold: .* epochs would be in time, or --slo [0-9.]+s' "$dir/status"
+	holds "so does list ($to)" grep -Eq 'running .* in [0-9.]+ m?s \(.*epoch [0-9]+ of 12' "$dir/list"
+	"$postrider" wait "$job" >/dev/null 2>&1
+done
+
+# `run` itself says it once.
+"$postrider" run --slo 5s -- "$python" train.py --batch-size {batch} --epochs 12 --to stdout >"$dir/out" 2>"$dir/err"
+holds "run says so once" test "$(grep -c 'the limit of 5 s will not hold' "$dir/err")" = 1
+holds "the output is the command's" test "$(grep -c val_acc "$dir/out")" = 12
+"$postrider" run --slo 20s -- "$python" train.py --batch-size {batch} --epochs 12 --to stdout 2>"$dir/err" >/dev/null
+holds "run says that a limit will hold" grep -q 'the limit of 20 s will hold' "$dir/err"
+
+finish
