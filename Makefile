@@ -26,10 +26,10 @@ HARDEN  := -fPIE -fstack-protector-strong $(if $(filter x86_64 i%86,$(shell unam
 HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack
 DAEMON_LIBS := -levent_extra -levent_core -lsqlite3
 SIM_LIBS    := -lsqlite3 # the store; a trace may be the daemon's history
-LIBS     = -lsvm -llapacke -lopenblas -lgsl -lcjson -lm -pthread
+LIBS     = -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
-LAYERS       := common queueing predictors core process config jobs store profiler engines daemon sim client cli workloads
+LAYERS       := common queueing predictors core process config jobs store profiler engines daemon sim client cli automl workloads
 dir_common     := common
 dir_queueing   := queueing
 dir_predictors := predictors
@@ -45,6 +45,7 @@ dir_sim        := sim
 # Two layers share a folder: verbs that talk to the daemon, and verbs that compute.
 files_client   := $(wildcard scheduler/cli/*.c scheduler/cli/client/*.c)
 files_cli      := $(filter-out $(files_client),$(wildcard scheduler/cli/*/*.c))
+dir_automl     := automl
 dir_workloads  := workloads
 below_common     :=
 below_queueing   := common
@@ -60,6 +61,7 @@ below_daemon     := engines store jobs config profiler process core predictors q
 below_sim        := store jobs core predictors queueing common
 below_client     := jobs config core common
 below_cli        := client engines sim store jobs config profiler process core predictors queueing common
+below_automl     := cli client engines jobs config profiler process core predictors queueing common
 below_workloads  := common
 
 sources  = $(filter-out %_main.c,$(or $(files_$1),$(wildcard $(dir_$1)/*.c $(dir_$1)/*/*.c)))
@@ -67,7 +69,7 @@ objects  = $(patsubst %.c,$B/%.o,$1)
 archive  = $B/lib$1.a
 archives = $(foreach l,$1 $(below_$1),$(call archive,$l))
 
-PROGRAMS := $(BIN)/postrider $(BIN)/postrider-lab $(BIN)/postriderd $(BIN)/postrider-supervisor $(BIN)/postrider-synthetic $(BIN)/postrider-train
+PROGRAMS := $(BIN)/postrider $(BIN)/postrider-lab $(BIN)/postrider-automl $(BIN)/postriderd $(BIN)/postrider-supervisor $(BIN)/postrider-synthetic $(BIN)/postrider-train
 # Where OpenMPI is installed (Debian: libopenmpi-dev, openmpi-bin), the training job across machines as well.
 mpicc    := $(shell command -v mpicc)
 PROGRAMS += $(if $(mpicc),$(BIN)/postrider-train-mpi)
@@ -107,12 +109,14 @@ $B/page_files.o: $B/page_files.c
 $(call archive,daemon): $B/page_files.o
 
 # Starts once a submit: without the libraries of linear algebra and the like, which take longer to load than it runs.
-# What needs them is postrider-lab's.
+# What needs them is postrider-lab's and postrider-automl's.
 $(BIN)/postrider: private LIBS = -lcjson -lm -pthread
-$(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,client) | $(BIN)/postrider-lab
+$(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,client) | $(BIN)/postrider-lab $(BIN)/postrider-automl
 	$(link)
 $(BIN)/postrider-lab: $B/scheduler/cli/lab_main.o $(call archives,cli)
 	$(link) $(SIM_LIBS)
+$(BIN)/postrider-automl: $B/automl/automl_main.o $(call archives,automl)
+	$(link) -lsvm
 $(BIN)/postriderd: $B/scheduler/daemon/postriderd_main.o $(call archives,daemon)
 	$(link) $(DAEMON_LIBS)
 # Starts once a job: linked with the C library alone, so that it is there at once.
@@ -148,7 +152,7 @@ unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
 unit_shared = $(call objects,$(filter-out tests/unit/$1/test_%,$(wildcard tests/unit/$1/*.c)))
 define unit_rule
 $(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(call unit_shared,$1) $(test_support) $(if $(filter queueing sim,$1),$(queue_answers)) $(call archives,$1)
-	$$(link) -lcmocka $(if $(filter daemon,$1),$(DAEMON_LIBS)) $(if $(filter store sim cli,$1),$(SIM_LIBS))
+	$$(link) -lcmocka $(if $(filter daemon,$1),$(DAEMON_LIBS)) $(if $(filter automl,$1),-lsvm) $(if $(filter store sim cli,$1),$(SIM_LIBS))
 endef
 $(foreach l,$(LAYERS),$(eval $(call unit_rule,$l)))
 $(call unit_tests,store): $B/tests/support/store_vfs.o # failures of the disk on demand
@@ -183,7 +187,7 @@ $B/tests/bars/test_known_jobs: | $B/tests/bars/known_job
 # clang, as libFuzzer targets.
 fuzz_names  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz_replay := $(foreach n,$(fuzz_names),$B/tests/fuzz/replay_$n)
-fuzz_special := %_request %_trace %_world %_design %_journal %_observation %_idx
+fuzz_special := %_campaign %_trials %_request %_trace %_world %_design %_journal %_observation %_idx
 $(filter-out $(fuzz_special),$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,config)
 	$(link)
 $(filter %_design %_journal,$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,profiler)
@@ -192,6 +196,8 @@ $B/tests/fuzz/replay_observation: $B/tests/fuzz/fuzz_observation.o $B/tests/fuzz
 	$(link) $(SIM_LIBS)
 $B/tests/fuzz/replay_idx: $B/tests/fuzz/fuzz_idx.o $B/tests/fuzz/replay.o $(call archives,workloads)
 	$(link)
+$(filter %_campaign %_trials,$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,automl)
+	$(link) -lsvm
 # Requests are fuzzed against the whole daemon.
 $B/tests/fuzz/replay_request: $B/tests/fuzz/fuzz_request.o $B/tests/fuzz/replay.o $(call archives,daemon)
 	$(link) $(DAEMON_LIBS)
@@ -285,8 +291,8 @@ drill: $(PROGRAMS) $(BIN)/postrider-drill ## hold the daemon to its promises at 
 bench: all $(BIN)/postrider-bench ## speed against the peers, in one table; writes build/bench.json
 	@tests/bench/run.sh $(BIN)/postrider-bench build/bench.json
 
-$(BIN)/postrider-bench: $(call objects,$(wildcard tests/bench/*.c)) $(call archive,workloads) $(call archives,sim)
-	$(link) $(SIM_LIBS)
+$(BIN)/postrider-bench: $(call objects,$(wildcard tests/bench/*.c)) $(call archive,workloads) $(call archive,sim) $(call archives,automl) $(call archives,sim)
+	$(link) $(SIM_LIBS) -lsvm
 
 .PHONY: bench-peers
 bench-peers: ## install scikit-learn, XGBoost, ranger, SimPy, PyTorch, Redis and Slurm from Debian, for `make bench`
@@ -315,7 +321,7 @@ install: all ## install under PREFIX (/usr/local), staged into DESTDIR
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin libexec/postrider lib/systemd/system lib/sysusers.d lib/tmpfiles.d \
 		$(addprefix share/,man/man1 man/man5 man/man7 man/man8 postrider bash-completion/completions zsh/site-functions))
 	install -m 755 $(BIN)/postrider $(BIN)/postriderd $(BIN)/postrider-train $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 $(BIN)/postrider-supervisor $(BIN)/postrider-lab $(DESTDIR)$(PREFIX)/libexec/postrider/
+	install -m 755 $(BIN)/postrider-supervisor $(BIN)/postrider-lab $(BIN)/postrider-automl $(DESTDIR)$(PREFIX)/libexec/postrider/
 	for n in 1 5 7 8; do install -m 644 docs/man/*.$$n $(DESTDIR)$(PREFIX)/share/man/man$$n/ || exit 1; done
 	install -m 644 configs/postrider.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/postrider
 	install -m 644 configs/postrider.zsh-completion $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_postrider

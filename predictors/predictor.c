@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictors/automl/pipeline.h"
+#include "predictors/models/pipeline.h"
 #include "predictors/trees/boost.h"
 #include "predictors/models/curve_model.h"
 #include "predictors/data/features.h"
@@ -14,6 +14,7 @@
 #include "predictors/models/gp.h"
 #include "predictors/models/hybrid.h"
 #include "predictors/models/linear.h"
+#include "predictors/models/pipeline.h"
 #include "predictors/models/queueing_models.h"
 
 const struct predictor_ops *const predictor_all[] = {
@@ -68,6 +69,8 @@ int predictor_fit(const struct predictor_ops *ops, const struct settings *s, con
 	if (d->n_rows > UINT32_MAX / 4)
 		return err_fail(err, ERR_ARG, "%s: %zu rows are more than the %u it can count", ops->title,
 				d->n_rows, UINT32_MAX / 4);
+	if (!ops->fit)
+		return err_fail(err, ERR_ARG, "%s: `postrider automl` makes this model", ops->title);
 	status = err_if_stopped(ctx->stop, err);
 	if (!status && log)
 		status = dataset_logs(d, &logs, err);

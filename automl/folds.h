@@ -1,0 +1,42 @@
+/* Which rows an experiment trains on, chooses hyper-parameters on and validates on. They follow from the
+ * seed, the run and the folds alone. */
+#ifndef AUTOML_FOLDS_H
+#define AUTOML_FOLDS_H
+
+#include "common/rng.h"
+#include "automl/prepare.h"
+
+struct fold_rows {
+	struct row_list training, hp_selection, validation;
+	struct row_list both; /* training and hp_selection: what a chosen point is fitted to for validation */
+};
+
+size_t folds_of(const struct campaign *c, enum holdout how); /* c->folds for KFold, else 1 */
+
+/* The rows of one experiment; ERR_NODATA where a set would be empty. */
+int fold_rows_make(const struct campaign *c, const struct prepared *p, size_t run, size_t validation_fold,
+                   size_t hp_fold, struct fold_rows *out, struct err *err);
+void fold_rows_release(struct fold_rows *f);
+
+/* The rows that a thread asked for last: the experiments of a fold follow each other, and drawing rows takes
+ * longer than many a fit. All zero: none yet. */
+struct fold_keeper {
+	bool has;
+	size_t run, validation_fold, hp_fold;
+	struct fold_rows rows;
+};
+
+/* Like fold_rows_make; *out is the keeper's and good until the next call. */
+int fold_keeper_rows(struct fold_keeper *k, const struct campaign *c, const struct prepared *p, size_t run,
+                     size_t validation_fold, size_t hp_fold, const struct fold_rows **out, struct err *err);
+void fold_keeper_release(struct fold_keeper *k);
+
+/* Draws n of the rows (whole groups, as near as they come); `held` gets them and `rest` the others, both
+ * ascending. */
+int folds_draw(const struct row_list *from, const uint32_t *group, size_t n, struct rng *rng,
+               struct row_list *held, struct row_list *rest, struct err *err);
+/* Fold k of n contiguous parts of the rows, as scikit-learn's KFold without shuffling. */
+int folds_contiguous(const struct row_list *from, size_t k, size_t n, struct row_list *held,
+                     struct row_list *rest, struct err *err);
+
+#endif
