@@ -291,7 +291,7 @@ drill: $(PROGRAMS) $(BIN)/postrider-drill ## hold the daemon to its promises at 
 bench: all $(BIN)/postrider-bench ## speed against the peers, in one table; writes build/bench.json
 	@tests/bench/run.sh $(BIN)/postrider-bench build/bench.json
 
-$(BIN)/postrider-bench: $(call objects,$(wildcard tests/bench/*.c)) $(call archive,workloads) $(call archive,sim) $(call archives,automl) $(call archives,sim)
+$(BIN)/postrider-bench: $(call objects,$(wildcard tests/bench/*.c)) $(call archive,workloads) $(call archive,automl) $(call archives,cli)
 	$(link) $(SIM_LIBS) -lsvm
 
 .PHONY: bench-peers

@@ -110,7 +110,7 @@ static bool listed(const char *name, const char *const *list)
 	return *list;
 }
 
-/* Where a key that is wrong here would be right; NULL: nowhere. Techniques come last: many share a name. */
+/* Where a key that has no meaning here has one; NULL: nowhere. Techniques come last: many share a name. */
 static const char *right_place(const char *key)
 {
 	const char *room[CAMPAIGN_MAX_AXES + 1];
@@ -136,7 +136,7 @@ static int complain_key(struct campaign *c, const struct ini_section *s, const s
 	else
 		snprintf(reason, sizeof reason, "there is no such key%s", text_hint(k->name, known, hint));
 	ini_fail(c->ini, s, k, &e, "%s", reason);
-	if (lenient) {
+	if (lenient || place) {
 		campaign_notice(c, "%.200s; passed over", e.text);
 		return 0;
 	}

@@ -1,6 +1,7 @@
 /* What a campaign asks for: the keys of a campaign file (ini.h), checked and typed. docs/AUTOML.md explains
- * every key. Unknown keys, and known ones in another section, are errors that name the right place; a lenient
- * reader passes them over with a notice, as the reference implementation does without one. */
+ * every key. A key in a section where it has no meaning is passed over with a notice that names the right
+ * place; the reference implementation passes it over without one, and has such an example. Unknown keys and
+ * sections are errors; a lenient reader passes them over as well. */
 #ifndef AUTOML_CAMPAIGN_H
 #define AUTOML_CAMPAIGN_H
 

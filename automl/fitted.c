@@ -133,9 +133,9 @@ int fitted_make(const struct fit_request *q, struct fitted *out, struct err *err
 	uint8_t *role = NULL;
 	int rc = choose_features(q, &f, err);
 
-	if (!rc && f.features.n > FEATURES_MAX)
-		rc = err_fail(err, ERR_ARG, "%zu features; at most %d can be fitted", f.features.n,
-			      FEATURES_MAX);
+	if (!rc && q->technique->by_meaning && f.features.n > FEATURES_MAX)
+		rc = err_fail(err, ERR_ARG, "%zu features; %s takes %d at most", f.features.n,
+			      q->technique->name, FEATURES_MAX);
 	if (!rc)
 		rc = choose_scaling(q, &f, err);
 	if (rc)

@@ -192,8 +192,7 @@ int verb_automl(int argc, char **argv)
 	const struct cli_option option[] = {
 		{ 'o', "output", CLI_TEXT, "DIR",
 		  "the folder for models, results.json, report.html and the journal", &o.dir },
-		{ 0, "lenient", CLI_FLAG, NULL, "ignore unknown keys and keys in a wrong section",
-		  &o.lenient },
+		{ 0, "lenient", CLI_FLAG, NULL, "ignore unknown keys and sections", &o.lenient },
 		{ 0, "restart", CLI_FLAG, NULL, "start again, and ignore what the folder has", &o.restart },
 		{ 0, "prepared", CLI_FLAG, NULL,
 		  "write the prepared table too (prepared.csv; with -n to stdout)", &o.prepared },

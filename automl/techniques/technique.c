@@ -62,7 +62,7 @@ static int set_max_features(struct settings *s, const struct literal *v, struct 
 		return settings_set(s, "max_features", v->text, err);
 	if (v->kind == LITERAL_FLOAT && v->number == 1.0)
 		return settings_set(s, "max_features", "all", err);
-	if ((v->kind == LITERAL_INT && v->number >= 1.0 && v->number <= 1024.0) ||
+	if ((v->kind == LITERAL_INT && v->number >= 1.0 && v->number <= DATASET_MAX_FEATURES) ||
 	    (v->kind == LITERAL_FLOAT && v->number > 0.0 && v->number < 1.0))
 		return set_number(s, "max_features", v->number, err);
 	return refuse("'auto', 'sqrt', 'log2', None, a whole number or a share up to 1.0", v, err);

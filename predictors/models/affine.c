@@ -4,12 +4,11 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
-#include "predictors/data/features.h"
 #include "predictors/models/campaign_models.h"
 
 struct affine *affine_new(size_t n_features)
 {
-	struct affine *m = n_features <= FEATURES_MAX
+	struct affine *m = n_features <= DATASET_MAX_FEATURES
 				   ? mem_calloc(1, sizeof *m + n_features * sizeof m->coefficient[0])
 				   : NULL;
 

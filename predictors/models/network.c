@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "predictors/data/features.h"
 #include "predictors/models/campaign_models.h"
 
 #define MAX_WIDTH 1024
@@ -122,8 +121,8 @@ int network_load(struct reader *r, size_t n_features, void **out_self, struct er
 	uint32_t n = read_u32(r), width[NETWORK_MAX_LAYERS];
 	uint8_t hidden = read_u8(r), activation = read_u8(r);
 	struct network *m;
-	bool ok = !r->failed && n == n_features && n <= FEATURES_MAX && hidden <= NETWORK_MAX_LAYERS &&
-		  activation <= ACTIVATE_SIGMOID;
+	bool ok = !r->failed && n == n_features && n <= DATASET_MAX_FEATURES &&
+		  hidden <= NETWORK_MAX_LAYERS && activation <= ACTIVATE_SIGMOID;
 	size_t weights = 0, in = n;
 
 	for (size_t k = 0; ok && k < hidden; k++) {

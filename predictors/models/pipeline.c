@@ -69,7 +69,7 @@ static void prepare_row(const struct pipeline *m, const double *x, double *colum
 static void pipeline_predict(const void *self, const double *x, size_t n_rows, double *out)
 {
 	const struct pipeline *m = self;
-	double column[PREPARE_MAX_COLUMNS], in[FEATURES_MAX];
+	double column[PREPARE_MAX_COLUMNS], in[DATASET_MAX_FEATURES];
 
 	for (size_t i = 0; i < n_rows; i++) {
 		prepare_row(m, x + i * m->n_features, column);
@@ -89,7 +89,7 @@ static void pipeline_predict(const void *self, const double *x, size_t n_rows, d
 static void pipeline_why_none(const void *self, const double *x, char *out, size_t size)
 {
 	const struct pipeline *m = self;
-	double column[PREPARE_MAX_COLUMNS], in[FEATURES_MAX];
+	double column[PREPARE_MAX_COLUMNS], in[DATASET_MAX_FEATURES];
 
 	out[0] = '\0';
 	if (!m->inner.ops->why_none)
@@ -210,7 +210,7 @@ static int load_columns(struct reader *r, struct pipeline *m, struct err *err)
 		if (!load_column(r, m, i, &m->column[i]))
 			return damaged(err, "a column");
 	n = read_u32(r);
-	if (r->failed || n == 0 || n > FEATURES_MAX || read_left(r) / 4 < n)
+	if (r->failed || n == 0 || n > DATASET_MAX_FEATURES || read_left(r) / 4 < n)
 		return damaged(err, "the list of features");
 	m->x = mem_array(n, sizeof *m->x);
 	if (!m->x)

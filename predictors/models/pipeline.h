@@ -7,7 +7,7 @@
 
 extern const struct predictor_ops automl_ops;
 
-#define PREPARE_MAX_COLUMNS 4096
+#define PREPARE_MAX_COLUMNS DATASET_MAX_FEATURES
 
 enum made_by {
 	MADE_NUMBER,     /* a column of the table */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
-#include "predictors/data/features.h"
 #include "predictors/models/campaign_models.h"
 
 #define MAX_VECTORS 10000000
@@ -112,7 +111,7 @@ int svr_load(struct reader *r, size_t n_features, void **out_self, struct err *e
 	struct svr *m;
 	bool ok;
 
-	if (r->failed || n != n_features || n > FEATURES_MAX || vectors > MAX_VECTORS ||
+	if (r->failed || n != n_features || n > DATASET_MAX_FEATURES || vectors > MAX_VECTORS ||
 	    read_left(r) / 8 < (size_t)vectors * (n + 1))
 		return err_fail(err, ERR_FORMAT,
 				"support vector machine: it ends early, or %u features are not %zu",
