@@ -152,7 +152,8 @@ static int unit_experiment(const struct automl *a, size_t unit, struct fold_keep
 				.point = point,
 				.rows = &rows->training,
 				.features = &features,
-				.seed = automl_seed(a, automl_fold(a, run, v), h) };
+				.seed = automl_seed(a, automl_fold(a, run, v), h),
+				.bins = &keeper->bins };
 	rc = search_at(a, STAGE_EXPERIMENT, unit, &try, o, err);
 	if (!rc)
 		rc = attempt_fit(&try, o, &f, err);

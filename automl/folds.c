@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "predictors/trees/bins.h"
 #include "automl/pyrandom.h"
 
 size_t folds_of(const struct campaign *c, enum holdout how)
@@ -334,6 +335,7 @@ int fold_keeper_rows(struct fold_keeper *k, const struct campaign *c, const stru
 void fold_keeper_release(struct fold_keeper *k)
 {
 	fold_rows_release(&k->rows);
+	bins_free(k->bins);
 	*k = (struct fold_keeper){ 0 };
 }
 

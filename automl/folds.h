@@ -18,12 +18,13 @@ int fold_rows_make(const struct campaign *c, const struct prepared *p, size_t ru
                    size_t hp_fold, struct fold_rows *out, struct err *err);
 void fold_rows_release(struct fold_rows *f);
 
-/* The rows that a thread asked for last: the experiments of a fold follow each other, and drawing rows takes
- * longer than many a fit. All zero: none yet. */
+/* The rows that a thread asked for last, and the bins of their features: the experiments of a fold follow
+ * each other, and either takes longer than many a fit. All zero: none yet. */
 struct fold_keeper {
 	bool has;
 	size_t run, validation_fold, hp_fold;
 	struct fold_rows rows;
+	struct bins *bins; /* of the training rows; NULL: no tree was fitted to them */
 };
 
 /* Like fold_rows_make; *out is the keeper's and good until the next call. */

@@ -197,6 +197,8 @@ int attempt_fit(const struct attempt *t, const struct outcome *o, struct fitted 
 	if (rc)
 		return rc;
 	q = request(t, &s, o->features.n ? &o->features : t->features);
+	if (!o->features.n && !t->plan->technique->by_meaning)
+		q.ctx.bins = t->bins;
 	return fitted_make(&q, out, err);
 }
 

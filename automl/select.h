@@ -14,6 +14,7 @@ struct attempt {
 	const struct row_list *rows;
 	const struct feature_list *features; /* that may be used */
 	uint64_t seed;
+	struct bins **bins; /* optional: fit_context's, of these rows and features */
 	/* A search that goes on: the losses of its first trials. Every c->save_interval trials `save` gets
 	 * those since. */
 	const double *loss; size_t n_losses;

@@ -21,6 +21,8 @@ struct fit_context {
 	const atomic_bool *stop;
 	struct calibrate_memo *memo; /* optional: of calibrations (queueing/calibrate.h), for many fits of the
 	                                same rows */
+	struct bins **bins;  /* optional: of trees (trees/bins.h), for many fits of the same features. The
+	                        first fit makes them; the caller frees them */
 	bool no_importances; /* the model will only be asked for predictions, so that they may be left out */
 };
 
