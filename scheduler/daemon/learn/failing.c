@@ -7,24 +7,19 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/text/hash.h"
 #include "scheduler/daemon/learn/learning_internal.h"
 
 #define DAY_NS (86400 * (int64_t)1000000000)
 #define ANY_KIND 2 /* failures, whatever they say */
 #define SEVERAL 2 /* users */
 
-/* FNV-1a of the command as it is configured. */
+/* Of the command as it is configured. */
 static uint64_t command_of(const struct learning *l, const char *type)
 {
 	const struct job_type *t = config_type(l->d->setup->config, type);
-	uint64_t h = 0xcbf29ce484222325ULL;
 
-	for (size_t i = 0; t && i < t->n_argv; i++) {
-		h = (h ^ 1) * 0x100000001b3ULL;
-		for (const char *s = t->argv[i]; *s; s++)
-			h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
-	}
-	return h;
+	return t ? hash_words(HASH_START, t->argv, t->n_argv) : HASH_START;
 }
 
 static bool speaks_of_memory(const char *reason)
