@@ -19,20 +19,23 @@ const char *const automl_set_name[] = { "training", "hp_selection", "validation"
 
 /* ---- units ---- */
 
-void automl_experiment(const struct automl *a, size_t unit, size_t *run, size_t *validation_fold,
-		       size_t *hp_fold, size_t *technique, size_t *point)
+struct experiment automl_experiment(const struct automl *a, size_t unit)
 {
-	size_t t = 0, of_all = unit % a->n_points;
+	size_t fold = unit / a->n_points;
+	struct experiment e = { .point = unit % a->n_points,
+				.fold = { .hp = fold % a->n_hp,
+					  .validation = fold / a->n_hp % a->n_validation,
+					  .run = fold / a->n_hp / a->n_validation } };
 
-	unit /= a->n_points;
-	*hp_fold = unit % a->n_hp;
-	unit /= a->n_hp;
-	*validation_fold = unit % a->n_validation;
-	*run = unit / a->n_validation;
-	while (of_all >= a->c->plan[t].n_points)
-		of_all -= a->c->plan[t++].n_points;
-	*technique = t;
-	*point = of_all;
+	while (e.point >= a->c->plan[e.technique].n_points)
+		e.point -= a->c->plan[e.technique++].n_points;
+	return e;
+}
+
+/* Of a fold (automl_fold()), whatever its hp fold. */
+static struct fold fold_at(const struct automl *a, size_t fold)
+{
+	return (struct fold){ .run = fold / a->n_validation, .validation = fold % a->n_validation };
 }
 
 static size_t first_point(const struct automl *a, size_t technique)
@@ -88,8 +91,7 @@ static int unit_features(const struct automl *a, size_t fold, struct fold_keeper
 
 	if (all)
 		return select_by_weight(a->c, a->p, &a->p->all, automl_seed(a, fold, 0), &o->features, err);
-	rc = fold_keeper_rows(keeper, a->c, a->p, fold / a->n_validation, fold % a->n_validation, 0, &rows,
-			      err);
+	rc = fold_keeper_rows(keeper, a->c, a->p, fold_at(a, fold), &rows, err);
 	return rc ? rc
 		  : select_by_weight(a->c, a->p, &rows->both, automl_seed(a, fold, 0), &o->features, err);
 }
@@ -132,27 +134,27 @@ static int search_at(const struct automl *a, enum automl_stage stage, size_t uni
 static int unit_experiment(const struct automl *a, size_t unit, struct fold_keeper *keeper, struct outcome *o,
 			   struct err *err)
 {
-	size_t run, v, h, t, point;
+	struct experiment e = automl_experiment(a, unit);
+	size_t fold = automl_fold(a, e.fold.run, e.fold.validation);
 	const struct fold_rows *rows;
 	struct feature_list features;
 	struct fitted f = { 0 };
 	struct attempt try;
 	int rc;
 
-	automl_experiment(a, unit, &run, &v, &h, &t, &point);
-	rc = need_features(a, automl_fold(a, run, v), err);
+	rc = need_features(a, fold, err);
 	if (!rc)
-		rc = fold_keeper_rows(keeper, a->c, a->p, run, v, h, &rows, err);
+		rc = fold_keeper_rows(keeper, a->c, a->p, e.fold, &rows, err);
 	if (rc)
 		return rc;
-	features = features_of_fold(a, automl_fold(a, run, v));
+	features = features_of_fold(a, fold);
 	try = (struct attempt){ .c = a->c,
 				.p = a->p,
-				.plan = &a->c->plan[t],
-				.point = point,
+				.plan = &a->c->plan[e.technique],
+				.point = e.point,
 				.rows = &rows->training,
 				.features = &features,
-				.seed = automl_seed(a, automl_fold(a, run, v), h),
+				.seed = automl_seed(a, fold, e.fold.hp),
 				.bins = &keeper->bins };
 	rc = search_at(a, STAGE_EXPERIMENT, unit, &try, o, err);
 	if (!rc)
@@ -181,8 +183,7 @@ static int unit_validation(const struct automl *a, size_t unit, struct fold_keep
 	if (chosen->point == SIZE_MAX)
 		return err_fail(err, ERR_NODATA, "every point of the grid failed: %.120s",
 				why_no_point(a, fold, fold + 1, t));
-	rc = fold_keeper_rows(keeper, a->c, a->p, fold / a->n_validation, fold % a->n_validation, 0, &rows,
-			      err);
+	rc = fold_keeper_rows(keeper, a->c, a->p, fold_at(a, fold), &rows, err);
 	if (rc)
 		return rc;
 	try = (struct attempt){ .c = a->c,
@@ -255,8 +256,8 @@ static int unit_curve(const struct automl *a, size_t unit, struct fold_keeper *k
 
 	(void)keeper;
 	if (!rc)
-		rc = folds_draw(&a->p->all, a->p->group, (size_t)(CURVE_HELD * (double)a->p->all.n), &rng,
-				&held, &rest, err);
+		rc = folds_draw(&(struct row_split){ &a->p->all, a->p->group, &held, &rest },
+				(size_t)(CURVE_HELD * (double)a->p->all.n), &rng, err);
 	if (!rc) {
 		rng_shuffle(&rng, rest.row, rest.n);
 		rest.n = a->curve_rows[size] < rest.n ? a->curve_rows[size] : rest.n;
@@ -516,7 +517,11 @@ static int make_models(struct automl *a, const char *program, const char *create
 			continue;
 		rc = attempt_fit(&try, &a->outcome[STAGE_MODEL][t], &f, err);
 		if (!rc)
-			rc = bundle_make(a, t, &try, &f, program, created, &a->model[t], err);
+			rc = bundle_make(a, t, &try, &f, &a->model[t], err);
+		if (!rc) {
+			snprintf(a->model[t]->created, sizeof a->model[t]->created, "%s", created);
+			snprintf(a->model[t]->program, sizeof a->model[t]->program, "%s", program);
+		}
 		fitted_release(&f);
 	}
 	return rc;

@@ -100,9 +100,11 @@ struct run_scores automl_run_scores(const struct automl *a, size_t run, size_t t
 size_t automl_best_of_run(const struct automl *a, size_t run); /* SIZE_MAX: all failed */
 /* Of the fits to the rows of a fold (automl_fold()) and hp fold, or AUTOML_VALIDATION_FOLD. */
 uint64_t automl_seed(const struct automl *a, size_t fold, size_t hp_fold);
-/* The technique and point of a unit of STAGE_EXPERIMENT. */
-void automl_experiment(const struct automl *a, size_t unit, size_t *run, size_t *validation_fold,
-                       size_t *hp_fold, size_t *technique, size_t *point);
+struct experiment {
+	struct fold fold;
+	size_t technique, point;
+};
+struct experiment automl_experiment(const struct automl *a, size_t unit); /* of STAGE_EXPERIMENT */
 
 /* results.c */
 /* The other rule: the single experiment of a technique with the least validation MAPE, which has seen the

@@ -233,15 +233,16 @@ static int copy_columns(const struct features *f, const struct prepared *p, cons
 	return 0;
 }
 
-static int make_pipeline(const struct features *f, const struct prepared *p, const struct technique *t,
-			 struct fitted *fit, const double *mean, struct pipeline **out, struct err *err)
+static int make_pipeline(const struct features *f, const struct attempt *t, struct fitted *fit,
+			 const double *mean, struct pipeline **out, struct err *err)
 {
+	const struct prepared *p = t->p;
 	struct pipeline *m = mem_calloc(1, sizeof *m);
 	uint32_t *place = mem_array(p->n_columns, sizeof *place);
 	int rc = m && place ? 0 : err_nomem(err, "a model");
 
 	if (!rc) {
-		snprintf(m->technique, sizeof m->technique, "%s", t->name);
+		snprintf(m->technique, sizeof m->technique, "%s", t->plan->technique->name);
 		m->n_features = f->n;
 		m->n_columns = number_columns(p, &fit->features, place);
 		m->n_x = fit->features.n;
@@ -395,10 +396,9 @@ static int column_means(const struct features *f, const struct table *t, double 
 }
 
 int bundle_make(const struct automl *a, size_t technique, const struct attempt *t, struct fitted *f,
-		const char *program, const char *created, struct model **out, struct err *err)
+		struct model **out, struct err *err)
 {
 	struct model *m = mem_calloc(1, sizeof *m);
-	const struct plan *plan = &a->c->plan[technique];
 	struct table *table = NULL;
 	struct pipeline *pipe = NULL;
 	double *mean = NULL;
@@ -411,7 +411,7 @@ int bundle_make(const struct automl *a, size_t technique, const struct attempt *
 	if (!rc)
 		rc = column_means(m->features, table, &mean, err);
 	if (!rc)
-		rc = make_pipeline(m->features, a->p, plan->technique, f, mean, &pipe, err);
+		rc = make_pipeline(m->features, t, f, mean, &pipe, err);
 	if (!rc) {
 		m->time.predictor =
 			(struct predictor){ .ops = &automl_ops, .n_features = m->features->n, .self = pipe };
@@ -426,8 +426,6 @@ int bundle_make(const struct automl *a, size_t technique, const struct attempt *
 		m->data_rows = a->p->all.n;
 		m->data_fingerprint = table->fingerprint;
 		snprintf(m->data_name, sizeof m->data_name, "%s", a->c->input_path);
-		snprintf(m->created, sizeof m->created, "%s", created);
-		snprintf(m->program, sizeof m->program, "%s", program);
 	}
 	table_free(table);
 	free(mean);

@@ -4,8 +4,9 @@
 
 #include "automl/select.h"
 
-/* Takes the model out of f. Bounds come from residuals of five folds that the technique has not seen. */
+/* Takes the model out of f; who made it and when is the caller's to say. Bounds come from residuals of five
+ * folds that the technique has not seen. */
 int bundle_make(const struct automl *a, size_t technique, const struct attempt *t, struct fitted *f,
-                const char *program, const char *created, struct model **out, struct err *err);
+                struct model **out, struct err *err);
 
 #endif

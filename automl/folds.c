@@ -64,9 +64,11 @@ static size_t count_groups(const struct row_list *from, const uint32_t *group)
 /* Labels 0..k-1 of the rows: the part that each belongs to when groups (or rows) are dealt out in random
  * order until the parts are full. want[i]: rows of part i. No part stays empty while there are groups for
  * all: a part is left early when the others would get none. */
-static int deal(const struct row_list *from, const uint32_t *group, const size_t *want, size_t parts,
-		struct rng *rng, uint32_t *part, struct err *err)
+static int deal(const struct row_split *s, const size_t *want, size_t parts, struct rng *rng, uint32_t *part,
+		struct err *err)
 {
+	const struct row_list *from = s->from;
+	const uint32_t *group = s->group;
 	uint32_t *order = mem_array(from->n, sizeof *order);
 	size_t at = 0, have = 0, left = group ? count_groups(from, group) : from->n;
 
@@ -134,110 +136,102 @@ static int deal_as_python(size_t n, const size_t *want, size_t parts, struct pyr
 	return 0;
 }
 
-static int split_by_part(const struct row_list *from, const uint32_t *part, uint32_t which,
-			 struct row_list *held, struct row_list *rest, struct err *err)
+static int split_by_part(const struct row_split *s, const uint32_t *part, uint32_t which, struct err *err)
 {
-	int rc = rows_room(held, from->n, err);
+	int rc = rows_room(s->held, s->from->n, err);
 
 	if (!rc)
-		rc = rows_room(rest, from->n, err);
-	for (size_t i = 0; i < from->n && !rc; i++) {
-		struct row_list *to = part[i] == which ? held : rest;
+		rc = rows_room(s->rest, s->from->n, err);
+	for (size_t i = 0; i < s->from->n && !rc; i++) {
+		struct row_list *to = part[i] == which ? s->held : s->rest;
 
-		to->row[to->n++] = from->row[i];
+		to->row[to->n++] = s->from->row[i];
 	}
 	return rc;
 }
 
-/* Where the rows of a split come from: whole groups in an order of our own, or the draws of aMLLibrary. */
-struct source {
-	const uint32_t *group;
+/* A split of a campaign: whole groups in an order of our own, or the draws of aMLLibrary. */
+struct draw {
+	const struct campaign *c;
+	const struct prepared *p;
+	struct row_split split;
 	struct rng rng;
 	struct pyrandom python;
 };
 
-static int split_parts(const struct row_list *from, struct source *s, const size_t *want, size_t parts,
-		       uint32_t which, struct row_list *held, struct row_list *rest, struct err *err)
+static int split_parts(struct draw *d, const size_t *want, size_t parts, uint32_t which, struct err *err)
 {
-	uint32_t *part = mem_array(from->n, sizeof *part);
+	size_t n = d->split.from->n;
+	uint32_t *part = mem_array(n, sizeof *part);
 	int rc;
 
 	if (!part)
-		return err_nomem(err, "%zu rows", from->n);
-	rc = s->group ? deal(from, s->group, want, parts, &s->rng, part, err)
-		      : deal_as_python(from->n, want, parts, &s->python, part, err);
+		return err_nomem(err, "%zu rows", n);
+	rc = d->split.group ? deal(&d->split, want, parts, &d->rng, part, err)
+			    : deal_as_python(n, want, parts, &d->python, part, err);
 	if (!rc)
-		rc = split_by_part(from, part, which, held, rest, err);
+		rc = split_by_part(&d->split, part, which, err);
 	free(part);
 	return rc;
 }
 
-int folds_draw(const struct row_list *from, const uint32_t *group, size_t n, struct rng *rng,
-	       struct row_list *held, struct row_list *rest, struct err *err)
+int folds_draw(const struct row_split *s, size_t n, struct rng *rng, struct err *err)
 {
-	uint32_t *part = mem_array(from->n, sizeof *part);
+	uint32_t *part = mem_array(s->from->n, sizeof *part);
 	int rc;
 
 	if (!part)
-		return err_nomem(err, "%zu rows", from->n);
-	rc = deal(from, group, (size_t[]){ n, from->n - n }, 2, rng, part, err);
+		return err_nomem(err, "%zu rows", s->from->n);
+	rc = deal(s, (size_t[]){ n, s->from->n - n }, 2, rng, part, err);
 	if (!rc)
-		rc = split_by_part(from, part, 0, held, rest, err);
+		rc = split_by_part(s, part, 0, err);
 	free(part);
 	return rc;
 }
 
 /* Folds 0..k-2 have floor(n / k) rows, the last one the rest. */
-static int draw_fold(const struct campaign *c, const struct row_list *from, size_t fold, struct source *s,
-		     struct row_list *held, struct row_list *rest, struct err *err)
+static int draw_fold(struct draw *d, size_t fold, struct err *err)
 {
-	size_t *want;
+	size_t n = d->split.from->n, folds = d->c->folds, *want;
 	int rc;
 
-	if (from->n < c->folds)
-		return err_fail(err, ERR_NODATA, "%zu rows cannot make %zu folds", from->n, c->folds);
-	want = mem_array(c->folds, sizeof *want);
+	if (n < folds)
+		return err_fail(err, ERR_NODATA, "%zu rows cannot make %zu folds", n, folds);
+	want = mem_array(folds, sizeof *want);
 	if (!want)
-		return err_nomem(err, "%zu folds", c->folds);
-	for (size_t k = 0; k < c->folds; k++)
-		want[k] = from->n / c->folds;
-	rc = split_parts(from, s, want, c->folds, (uint32_t)fold, held, rest, err);
+		return err_nomem(err, "%zu folds", folds);
+	for (size_t k = 0; k < folds; k++)
+		want[k] = n / folds;
+	rc = split_parts(d, want, folds, (uint32_t)fold, err);
 	free(want);
 	return rc;
 }
 
-static int hold(const struct campaign *c, const struct prepared *p, enum holdout how, size_t fold,
-		struct source *s, const struct row_list *from, struct row_list *held, struct row_list *rest,
-		const char *what, struct err *err)
+static int hold(struct draw *d, enum holdout how, size_t fold, const char *what, struct err *err)
 {
-	size_t n = (size_t)floor(c->hold_out_ratio * (double)from->n);
+	const struct row_split *s = &d->split;
+	size_t n = (size_t)floor(d->c->hold_out_ratio * (double)s->from->n);
 	int rc;
 
 	switch (how) {
 	case HOLD_OUT:
 		if (n == 0)
 			return err_fail(err, ERR_NODATA, "hold_out_ratio %g of %zu rows leaves none for %s",
-					c->hold_out_ratio, from->n, what);
-		s->python = pyrandom_of_float(pyrandom_next(&s->python));
-		rc = split_parts(from, s, (size_t[]){ n, from->n - n }, 2, 0, held, rest, err);
+					d->c->hold_out_ratio, s->from->n, what);
+		d->python = pyrandom_of_float(pyrandom_next(&d->python));
+		rc = split_parts(d, (size_t[]){ n, s->from->n - n }, 2, 0, err);
 		break;
-	case HOLD_KFOLD: rc = draw_fold(c, from, fold, s, held, rest, err); break;
-	case HOLD_INTERPOLATION:
-	case HOLD_EXTRAPOLATION:
-		rc = rows_copy(&p->validation, held, err);
-		if (!rc)
-			rc = rows_copy(from, rest, err);
-		break;
+	case HOLD_KFOLD: rc = draw_fold(d, fold, err); break;
 	default:
-		rc = rows_copy(from, held, err);
+		rc = rows_copy(how == HOLD_ALL ? s->from : &d->p->validation, s->held, err);
 		if (!rc)
-			rc = rows_copy(from, rest, err);
+			rc = rows_copy(s->from, s->rest, err);
 		break;
 	}
-	if (!rc && (!held->n || !rest->n))
+	if (!rc && (!s->held->n || !s->rest->n))
 		rc = err_fail(err, ERR_NODATA,
 			      "the groups of group_columns are too large: no row is left %s %s",
-			      held->n ? "to train beside" : "for", what);
+			      s->held->n ? "to train beside" : "for", what);
 	return rc;
 }
 
@@ -290,21 +284,24 @@ static void seed_splits(const struct campaign *c, size_t run, size_t validation_
 			pyrandom_next(validation);
 }
 
-int fold_rows_make(const struct campaign *c, const struct prepared *p, size_t run, size_t validation_fold,
-		   size_t hp_fold, struct fold_rows *out, struct err *err)
+int fold_rows_make(const struct campaign *c, const struct prepared *p, struct fold at, struct fold_rows *out,
+		   struct err *err)
 {
-	struct source validation = { .group = p->group, .rng = rng_stream(c->seed, 2 * run + 1) };
-	struct source hp = { .group = p->group,
-			     .rng = rng_stream(c->seed, rng_mix(2 * run) ^ rng_mix(validation_fold + 1000)) };
 	struct fold_rows f = { 0 };
+	struct draw validation = { .c = c,
+				   .p = p,
+				   .split = { &p->training, p->group, &f.validation, &f.both },
+				   .rng = rng_stream(c->seed, 2 * at.run + 1) };
+	struct draw hp = { .c = c,
+			   .p = p,
+			   .split = { &f.both, p->group, &f.hp_selection, &f.training },
+			   .rng = rng_stream(c->seed, rng_mix(2 * at.run) ^ rng_mix(at.validation + 1000)) };
 	int rc;
 
-	seed_splits(c, run, validation_fold, &validation.python, &hp.python);
-	rc = hold(c, p, c->validation, validation_fold, &validation, &p->training, &f.validation, &f.both,
-		  "validation", err);
+	seed_splits(c, at.run, at.validation, &validation.python, &hp.python);
+	rc = hold(&validation, c->validation, at.validation, "validation", err);
 	if (!rc)
-		rc = hold(c, p, c->hp_selection, hp_fold, &hp, &f.both, &f.hp_selection, &f.training,
-			  "hp_selection", err);
+		rc = hold(&hp, c->hp_selection, at.hp, "hp_selection", err);
 	if (rc) {
 		fold_rows_release(&f);
 		return rc;
@@ -313,20 +310,18 @@ int fold_rows_make(const struct campaign *c, const struct prepared *p, size_t ru
 	return 0;
 }
 
-int fold_keeper_rows(struct fold_keeper *k, const struct campaign *c, const struct prepared *p, size_t run,
-		     size_t validation_fold, size_t hp_fold, const struct fold_rows **out, struct err *err)
+int fold_keeper_rows(struct fold_keeper *k, const struct campaign *c, const struct prepared *p,
+		     struct fold at, const struct fold_rows **out, struct err *err)
 {
 	int rc;
 
-	if (!k->has || k->run != run || k->validation_fold != validation_fold || k->hp_fold != hp_fold) {
+	if (!k->has || k->at.run != at.run || k->at.validation != at.validation || k->at.hp != at.hp) {
 		fold_keeper_release(k);
-		rc = fold_rows_make(c, p, run, validation_fold, hp_fold, &k->rows, err);
+		rc = fold_rows_make(c, p, at, &k->rows, err);
 		if (rc)
 			return rc;
 		k->has = true;
-		k->run = run;
-		k->validation_fold = validation_fold;
-		k->hp_fold = hp_fold;
+		k->at = at;
 	}
 	*out = &k->rows;
 	return 0;

@@ -96,21 +96,18 @@ static int add_section(struct ini *f, const char *name, size_t len, unsigned lin
 }
 
 /* Takes the value, also when it fails. */
-static int add_key(struct ini *f, const char *name, size_t len, unsigned line, struct literal *value,
-		   const char *why, struct err *err)
+static int add_key(struct ini *f, const char *name, size_t len, struct ini_key k, struct err *err)
 {
 	struct ini_section *s = &f->section[f->n - 1];
-	struct ini_key k = { .value = *value, .line = line };
 
 	k.name = s->n < INI_MAX_KEYS ? mem_strndup(name, len) : NULL;
 	if (!k.name || mem_grow((void **)&s->key, &s->cap, s->n + 1, sizeof k)) {
 		free(k.name);
-		literal_release(value);
+		literal_release(&k.value);
 		if (s->n >= INI_MAX_KEYS)
 			return ini_fail(f, s, NULL, err, "more than %d keys", INI_MAX_KEYS);
 		return err_nomem(err, "a key");
 	}
-	snprintf(k.why, sizeof k.why, "%s", why);
 	for (size_t i = 0; i < s->n; i++) {
 		if (!strcmp(s->key[i].name, k.name)) {
 			unsigned before = s->key[i].line;
@@ -218,8 +215,10 @@ static int read_key(struct lines *l)
 	if (!rc) {
 		const char *v = value.text ? value.text : "";
 		bool odd = value.bare && *v && strchr("[{('\"", *v) && strcmp(v, "[*]");
+		struct ini_key k = { .value = value, .line = line };
 
-		rc = add_key(l->f, name, name_len, line, &value, odd ? why.text : "", l->err);
+		snprintf(k.why, sizeof k.why, "%.*s", (int)sizeof k.why - 1, odd ? why.text : "");
+		rc = add_key(l->f, name, name_len, k, l->err);
 	}
 	strbuf_release(&text);
 	return rc;
@@ -277,7 +276,8 @@ static int read_json(struct ini *f, const char *text, size_t len, struct err *er
 
 			rc = literal_from_json(k, &value, err);
 			if (!rc)
-				rc = add_key(f, json_key(k), strlen(json_key(k)), 0, &value, "", err);
+				rc = add_key(f, json_key(k), strlen(json_key(k)),
+					     (struct ini_key){ .value = value }, err);
 		}
 	}
 	json_free(root);

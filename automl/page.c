@@ -131,7 +131,7 @@ static int predict_fold(const struct automl *a, size_t t, struct cloud *out, str
 	struct fold_rows rows = { 0 };
 	struct fitted f = { 0 };
 	double *predicted = NULL;
-	int rc = fold_rows_make(a->c, a->p, 0, 0, 0, &rows, err);
+	int rc = fold_rows_make(a->c, a->p, (struct fold){ 0 }, &rows, err);
 
 	*out = (struct cloud){ .technique = t };
 	if (!rc) {
@@ -159,12 +159,13 @@ static int predict_fold(const struct automl *a, size_t t, struct cloud *out, str
 	return rc;
 }
 
-static void draw_scatter(const struct automl *a, struct strbuf *out, const struct cloud *c,
-			 struct svg_point *room, double left, double top, double size)
+static void draw_scatter(const struct automl *a, const struct cloud *c, struct svg_point *room,
+			 struct svg_point corner, double size, struct strbuf *out)
 {
-	struct area at = {
-		.left = left + 70, .top = top + 44, .right = left + size - 10, .bottom = top + size - 52
-	};
+	struct area at = { .left = corner.x + 70,
+			   .top = corner.y + 44,
+			   .right = corner.x + size - 10,
+			   .bottom = corner.y + size - 52 };
 	double low = INFINITY, high = -INFINITY, end_low, end_high;
 
 	for (size_t i = 0; i < c->n; i++) {
@@ -173,7 +174,7 @@ static void draw_scatter(const struct automl *a, struct strbuf *out, const struc
 	}
 	svg_axis_init(&at.x, low, high, false, 4);
 	svg_axis_init(&at.y, low, high, false, 4);
-	svg_text(out, "head", left + 70, top + 16, SVG_START, 0, a->c->plan[c->technique].technique->name);
+	svg_text(out, "head", at.left, corner.y + 16, SVG_START, 0, a->c->plan[c->technique].technique->name);
 	frame(out, &at, "real", "predicted", false);
 	end_low = fmax(at.x.low, at.y.low);
 	end_high = fmin(at.x.high, at.y.high);
@@ -199,8 +200,10 @@ static void draw_clouds(const struct automl *a, const struct size *size, const s
 			 "One panel for each technique: rows of the first validation fold, and the line "
 			 "where both are equal");
 	for (size_t i = 0; i < n; i++)
-		draw_scatter(a, out, &cloud[i], room, panel * (double)(i % columns),
-			     panel * (double)(i / columns), panel);
+		draw_scatter(
+			a, &cloud[i], room,
+			(struct svg_point){ panel * (double)(i % columns), panel * (double)(i / columns) },
+			panel, out);
 	svg_end(out);
 }
 
@@ -381,17 +384,18 @@ static void put_by_validation(const struct automl *a, struct strbuf *out)
 		    "That figure has seen those rows.</p>\n");
 	table_begin(out, "If chosen by validation", head);
 	for (size_t t = 0; t < a->c->n_plans; t++) {
-		size_t best = automl_best_by_validation(a, t), run, v, h, technique, point;
+		size_t best = automl_best_by_validation(a, t);
+		struct experiment e;
 		const struct outcome *o = &a->outcome[STAGE_EXPERIMENT][best == SIZE_MAX ? 0 : best];
 		struct strbuf settings = { 0 };
 
 		if (best == SIZE_MAX)
 			continue;
-		automl_experiment(a, best, &run, &v, &h, &technique, &point);
-		plan_point_text(&a->c->plan[t], point, o->n_tuned ? o->tuned : NULL, &settings);
+		e = automl_experiment(a, best);
+		plan_point_text(&a->c->plan[t], e.point, o->n_tuned ? o->tuned : NULL, &settings);
 		strbuf_puts(out, "<tr>");
 		html_element(out, "th scope=\"row\"", a->c->plan[t].technique->name);
-		cell(out, head[1], "%.0f", (double)run);
+		cell(out, head[1], "%.0f", (double)e.fold.run);
 		cell(out, head[2], "%.3g", 100.0 * o->score[SET_HP_SELECTION].mape);
 		cell(out, head[3], "%.3g", 100.0 * o->score[SET_VALIDATION].mape);
 		cell(out, head[4], "%.4f", o->score[SET_VALIDATION].r2);

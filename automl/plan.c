@@ -22,8 +22,15 @@ static bool has_prior(const struct axis *a, size_t choice)
 	return a->prior && !isnan(a->prior[choice].high);
 }
 
-static int read_choice(const struct ini *ini, bool tune, const struct ini_section *s, const struct ini_key *k,
-		       struct axis *a, size_t i, struct settings *scratch, struct err *err)
+struct place { /* that is being read */
+	const struct ini *ini;
+	const struct ini_section *s;
+	const struct ini_key *k; /* NULL: the default */
+	bool tune;
+};
+
+static int read_choice(const struct place *at, struct axis *a, size_t i, struct settings *scratch,
+		       struct err *err)
 {
 	const struct literal *v = &a->choice[i];
 	struct err e = { 0 };
@@ -32,7 +39,7 @@ static int read_choice(const struct ini *ini, bool tune, const struct ini_sectio
 	a->prior[i].high = NAN;
 	if (v->kind == LITERAL_STRING && prior_is(v->text)) {
 		rc = prior_parse(v->text, &a->prior[i], &e);
-		if (!rc && !tune)
+		if (!rc && !at->tune)
 			rc = err_fail(&e, ERR_ARG,
 				      "'%.60s' is a prior; it needs hyperparameter_tuning = Hyperopt in "
 				      "[General]",
@@ -40,12 +47,12 @@ static int read_choice(const struct ini *ini, bool tune, const struct ini_sectio
 	} else {
 		rc = technique_set(a->key, v, scratch, &e);
 	}
-	return rc ? ini_fail(ini, s, k, err, "%s", e.text) : 0;
+	return rc ? ini_fail(at->ini, at->s, at->k, err, "%s", e.text) : 0;
 }
 
-static int read_axis(const struct ini *ini, bool tune, struct plan *p, const struct ini_section *s,
-		     const struct ini_key *k, const struct technique_key *key, struct err *err)
+static int read_axis(const struct place *at, struct plan *p, const struct technique_key *key, struct err *err)
 {
+	const struct ini_key *k = at->k;
 	struct axis *a = &p->axis[p->n_axes];
 	struct settings scratch;
 	int rc = 0;
@@ -59,24 +66,25 @@ static int read_axis(const struct ini *ini, bool tune, struct plan *p, const str
 		return rc;
 	}
 	if (k->why[0])
-		return ini_fail(ini, s, k, err, "this is not a Python literal: %s", k->why);
+		return ini_fail(at->ini, at->s, k, err, "this is not a Python literal: %s", k->why);
 	a->choice = k->value.kind == LITERAL_LIST ? k->value.item
 						  : &k->value; /* one value needs no brackets */
 	a->n = k->value.kind == LITERAL_LIST ? k->value.n : 1;
 	if (!a->n)
-		return ini_fail(ini, s, k, err, "the list of values is empty");
+		return ini_fail(at->ini, at->s, k, err, "the list of values is empty");
 	a->prior = mem_calloc(a->n, sizeof *a->prior);
 	if (!a->prior)
 		return err_nomem(err, "%zu values", a->n);
 	settings_init(&scratch, p->technique->ops->spec);
 	for (size_t i = 0; i < a->n && !rc; i++)
-		rc = read_choice(ini, tune, s, k, a, i, &scratch, err);
+		rc = read_choice(at, a, i, &scratch, err);
 	return rc;
 }
 
 int plan_read(const struct ini *ini, bool tune, struct plan *p, struct err *err)
 {
 	const struct ini_section *s = ini_section(ini, p->technique->name);
+	struct place at = { .ini = ini, .s = s, .tune = tune };
 	int rc = 0;
 
 	p->n_points = 1;
@@ -86,16 +94,18 @@ int plan_read(const struct ini *ini, bool tune, struct plan *p, struct err *err)
 
 		if (!key)
 			continue; /* passed over by a lenient reader */
-		rc = read_axis(ini, tune, p, s, &s->key[i], key, err);
+		at.k = &s->key[i];
+		rc = read_axis(&at, p, key, err);
 		if (!rc && p->axis[p->n_axes - 1].n > CAMPAIGN_MAX_POINTS / p->n_points)
 			rc = ini_fail(ini, s, &s->key[i], err, "the grid has more than %d points",
 				      CAMPAIGN_MAX_POINTS);
 		if (!rc)
 			p->n_points *= p->axis[p->n_axes - 1].n;
 	}
+	at.k = NULL;
 	for (const struct technique_key *k = p->technique->key; k->name && !rc; k++)
 		if (!ini_key(s, k->name))
-			rc = read_axis(ini, tune, p, s, NULL, k, err);
+			rc = read_axis(&at, p, k, err);
 	return rc;
 }
 

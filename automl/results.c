@@ -135,14 +135,14 @@ static void put_summary(const struct automl *a, struct json_writer *w)
 
 size_t automl_best_by_validation(const struct automl *a, size_t technique)
 {
-	size_t best = SIZE_MAX, run, v, h, t, point;
+	size_t best = SIZE_MAX;
 	double least = INFINITY;
 
 	for (size_t i = 0; i < a->n[STAGE_EXPERIMENT]; i++) {
 		const struct outcome *o = &a->outcome[STAGE_EXPERIMENT][i];
 
-		automl_experiment(a, i, &run, &v, &h, &t, &point);
-		if (t == technique && !o->failed && o->score[SET_VALIDATION].mape < least) {
+		if (automl_experiment(a, i).technique == technique && !o->failed &&
+		    o->score[SET_VALIDATION].mape < least) {
 			least = o->score[SET_VALIDATION].mape;
 			best = i;
 		}
@@ -154,16 +154,17 @@ static void put_by_validation(const struct automl *a, struct json_writer *w)
 {
 	json_kv_open(w, "if_chosen_by_validation", '[');
 	for (size_t t = 0; t < a->c->n_plans; t++) {
-		size_t best = automl_best_by_validation(a, t), run, v, h, technique, point;
+		size_t best = automl_best_by_validation(a, t);
+		struct experiment e;
 
 		if (best == SIZE_MAX)
 			continue;
-		automl_experiment(a, best, &run, &v, &h, &technique, &point);
+		e = automl_experiment(a, best);
 		json_open(w, '{');
 		json_kv_string(w, "name", a->c->plan[t].technique->name);
-		json_kv_int(w, "run", (long long)run);
+		json_kv_int(w, "run", (long long)e.fold.run);
 		json_put_key(w, "settings");
-		plan_point_json(&a->c->plan[t], point, tuned_of(&a->outcome[STAGE_EXPERIMENT][best]), w);
+		plan_point_json(&a->c->plan[t], e.point, tuned_of(&a->outcome[STAGE_EXPERIMENT][best]), w);
 		put_score(w, "hp_selection", &a->outcome[STAGE_EXPERIMENT][best].score[SET_HP_SELECTION]);
 		put_score(w, "validation", &a->outcome[STAGE_EXPERIMENT][best].score[SET_VALIDATION]);
 		json_close(w, '}');
@@ -173,7 +174,8 @@ static void put_by_validation(const struct automl *a, struct json_writer *w)
 
 static void put_failures(const struct automl *a, struct json_writer *w)
 {
-	size_t n = 0, listed = 0, run, v, h, t, point;
+	size_t n = 0, listed = 0;
+	struct experiment e;
 
 	json_kv_open(w, "failures", '[');
 	for (size_t i = 0; i < a->n[STAGE_EXPERIMENT]; i++) {
@@ -184,14 +186,14 @@ static void put_failures(const struct automl *a, struct json_writer *w)
 		n++;
 		if (listed++ >= FAILURES_LISTED)
 			continue;
-		automl_experiment(a, i, &run, &v, &h, &t, &point);
+		e = automl_experiment(a, i);
 		json_open(w, '{');
-		json_kv_string(w, "technique", a->c->plan[t].technique->name);
-		json_kv_int(w, "run", (long long)run);
-		json_kv_int(w, "validation_fold", (long long)v);
-		json_kv_int(w, "hp_fold", (long long)h);
+		json_kv_string(w, "technique", a->c->plan[e.technique].technique->name);
+		json_kv_int(w, "run", (long long)e.fold.run);
+		json_kv_int(w, "validation_fold", (long long)e.fold.validation);
+		json_kv_int(w, "hp_fold", (long long)e.fold.hp);
 		json_put_key(w, "settings");
-		plan_point_json(&a->c->plan[t], point, NULL, w);
+		plan_point_json(&a->c->plan[e.technique], e.point, NULL, w);
 		json_kv_string(w, "why", o->why);
 		json_close(w, '}');
 	}
@@ -253,7 +255,7 @@ void automl_results_json(const struct automl *a, struct strbuf *out)
 
 void automl_log(const struct automl *a, struct strbuf *out)
 {
-	size_t run, v, h, t, point;
+	struct experiment e;
 
 	for (size_t i = 0; i < a->c->n_notices; i++)
 		strbuf_printf(out, "note: %s\n", a->c->notice[i]);
@@ -263,9 +265,10 @@ void automl_log(const struct automl *a, struct strbuf *out)
 
 		if (!o->failed)
 			continue;
-		automl_experiment(a, i, &run, &v, &h, &t, &point);
-		strbuf_printf(out, "failed: %s ", a->c->plan[t].technique->name);
-		plan_point_text(&a->c->plan[t], point, NULL, out);
-		strbuf_printf(out, " (run %zu, validation fold %zu, hp fold %zu): %s\n", run, v, h, o->why);
+		e = automl_experiment(a, i);
+		strbuf_printf(out, "failed: %s ", a->c->plan[e.technique].technique->name);
+		plan_point_text(&a->c->plan[e.technique], e.point, NULL, out);
+		strbuf_printf(out, " (run %zu, validation fold %zu, hp fold %zu): %s\n", e.fold.run,
+			      e.fold.validation, e.fold.hp, o->why);
 	}
 }

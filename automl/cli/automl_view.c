@@ -87,17 +87,18 @@ static void view_by_validation(const struct automl *a, const struct cli *c, stru
 	cli_table_head(&t, "lrrrrl", "technique", "run", "hp_selection MAPE", "validation MAPE", "R2",
 		       "settings");
 	for (size_t k = 0; k < a->c->n_plans; k++) {
-		size_t best = automl_best_by_validation(a, k), run, v, h, technique, point;
+		size_t best = automl_best_by_validation(a, k);
+		struct experiment e;
 		const struct outcome *o = &a->outcome[STAGE_EXPERIMENT][best == SIZE_MAX ? 0 : best];
 		struct strbuf settings = { 0 };
 		char number[32];
 
 		if (best == SIZE_MAX)
 			continue;
-		automl_experiment(a, best, &run, &v, &h, &technique, &point);
-		plan_point_text(&a->c->plan[k], point, o->n_tuned ? o->tuned : NULL, &settings);
+		e = automl_experiment(a, best);
+		plan_point_text(&a->c->plan[k], e.point, o->n_tuned ? o->tuned : NULL, &settings);
 		cli_table_add(&t, "%s", a->c->plan[k].technique->name);
-		cli_table_add(&t, "%zu", run);
+		cli_table_add(&t, "%zu", e.fold.run);
 		put_share(&t, o->score[SET_HP_SELECTION].mape, 0.0);
 		put_share(&t, o->score[SET_VALIDATION].mape, 0.0);
 		cli_table_add(&t, "%s", cli_number(o->score[SET_VALIDATION].r2, number));

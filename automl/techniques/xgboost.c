@@ -248,9 +248,11 @@ static int set_params(void *booster, const struct settings *s, uint64_t seed, st
 	return 0;
 }
 
+/* x: the features, and behind them the target. */
 static int train(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
-		 const float *x, const float *y, struct ensemble_model **out, struct err *err)
+		 const float *x, struct ensemble_model **out, struct err *err)
 {
+	const float *y = x + d->n_rows * d->n_features;
 	void *matrix = NULL, *booster = NULL;
 	const char *text;
 	uint64_t len;
@@ -300,24 +302,22 @@ static int xgboost_fit(const struct settings *s, const struct dataset *d, const 
 {
 	size_t n = d->n_rows * d->n_features;
 	struct ensemble_model *m = NULL;
-	float *x, *y;
+	float *x;
 	int rc;
 
 	if (!xgboost_available())
 		return fit_without_library(s, d, ctx, out_self, err);
-	x = mem_array(n, sizeof *x);
-	y = mem_array(d->n_rows, sizeof *y);
-	if (!x || !y) {
+	x = mem_array(n + d->n_rows, sizeof *x);
+	if (!x) {
 		rc = err_nomem(err, "%zu rows for XGBoost", d->n_rows);
 	} else {
 		for (size_t i = 0; i < n; i++)
 			x[i] = (float)d->x[i];
 		for (size_t i = 0; i < d->n_rows; i++)
-			y[i] = (float)d->y[i];
-		rc = train(s, d, ctx, x, y, &m, err);
+			x[n + i] = (float)d->y[i];
+		rc = train(s, d, ctx, x, &m, err);
 	}
 	free(x);
-	free(y);
 	if (!rc)
 		*out_self = m;
 	return rc;

@@ -256,7 +256,7 @@ TEST(test_all_fifteen_pairs_split_as_specified)
 			size_t n, left;
 
 			if (prepare_text(table, text, &w, &err) ||
-			    fold_rows_make(w.c, w.p, 1, 0, 0, &f, &err))
+			    fold_rows_make(w.c, w.p, (struct fold){ 1, 0, 0 }, &f, &err))
 				fail_msg("%s/%s: %s", method[h], method[v], err.text);
 			n = w.p->training.n;
 			if (v == 1)
@@ -293,7 +293,7 @@ TEST(test_folds_cover_every_row_once_and_the_last_has_the_rest)
 	for (size_t v = 0; v < 4; v++) {
 		struct fold_rows f;
 
-		assert_int_equal(fold_rows_make(w.c, w.p, 0, v, 0, &f, &err), 0);
+		assert_int_equal(fold_rows_make(w.c, w.p, (struct fold){ 0, v, 0 }, &f, &err), 0);
 		assert_int_equal(f.validation.n, v < 3 ? 7 : 10);
 		for (size_t i = 0; i < f.validation.n; i++)
 			seen[f.validation.row[i]]++;
@@ -318,7 +318,7 @@ TEST(test_groups_stay_on_one_side)
 		struct work w;
 
 		assert_int_equal(prepare_text(table, text, &w, &err), 0);
-		if (fold_rows_make(w.c, w.p, 0, 1 * (v == 2), 2, &f, &err))
+		if (fold_rows_make(w.c, w.p, (struct fold){ 0, 1 * (v == 2), 2 }, &f, &err))
 			fail_msg("%s", err.text);
 		for (size_t i = 0; i < f.validation.n; i++)
 			for (size_t k = 0; k < f.both.n; k++)

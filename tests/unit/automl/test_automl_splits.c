@@ -99,7 +99,9 @@ TEST(test_rows_that_are_held_out_are_those_of_the_reference)
 		struct fold_rows f;
 
 		assert_int_equal(
-			fold_rows_make(&c, &p, split[k].run, split[k].fold, split[k].hp_fold, &f, NULL), 0);
+			fold_rows_make(&c, &p, (struct fold){ split[k].run, split[k].fold, split[k].hp_fold },
+				       &f, NULL),
+			0);
 		rows_are(&f.validation, split[k].held);
 		rows_are(&f.hp_selection, split[k].hp_rows);
 		assert_int_equal(f.both.n + f.validation.n, 14);
@@ -132,8 +134,9 @@ TEST(test_kept_rows_are_those_of_the_fold_that_is_asked_for)
 		const size_t *q = asked[k];
 		struct fold_rows f;
 
-		assert_int_equal(fold_keeper_rows(&keeper, &c, &p, q[0], q[1], q[2], &kept, NULL), 0);
-		assert_int_equal(fold_rows_make(&c, &p, q[0], q[1], q[2], &f, NULL), 0);
+		assert_int_equal(
+			fold_keeper_rows(&keeper, &c, &p, (struct fold){ q[0], q[1], q[2] }, &kept, NULL), 0);
+		assert_int_equal(fold_rows_make(&c, &p, (struct fold){ q[0], q[1], q[2] }, &f, NULL), 0);
 		same_rows(&kept->training, &f.training);
 		same_rows(&kept->hp_selection, &f.hp_selection);
 		same_rows(&kept->validation, &f.validation);
@@ -142,9 +145,10 @@ TEST(test_kept_rows_are_those_of_the_fold_that_is_asked_for)
 	}
 	/* Rows that cannot be drawn leave nothing behind. */
 	c.folds = 15;
-	assert_int_equal(fold_keeper_rows(&keeper, &c, &p, 0, 0, 2, &kept, NULL), -ERR_NODATA);
+	assert_int_equal(fold_keeper_rows(&keeper, &c, &p, (struct fold){ 0, 0, 2 }, &kept, NULL),
+			 -ERR_NODATA);
 	c.folds = 3;
-	assert_int_equal(fold_keeper_rows(&keeper, &c, &p, 0, 0, 2, &kept, NULL), 0);
+	assert_int_equal(fold_keeper_rows(&keeper, &c, &p, (struct fold){ 0, 0, 2 }, &kept, NULL), 0);
 	fold_keeper_release(&keeper);
 }
 
@@ -163,7 +167,7 @@ TEST(test_every_fold_gets_a_group_where_there_are_enough)
 		for (size_t fold = 0; fold < 3; fold++) {
 			struct fold_rows f;
 
-			assert_int_equal(fold_rows_make(&c, &p, 0, fold, 0, &f, NULL), 0);
+			assert_int_equal(fold_rows_make(&c, &p, (struct fold){ 0, fold, 0 }, &f, NULL), 0);
 			for (size_t i = 1; i < f.validation.n; i++)
 				assert_int_equal(group[f.validation.row[i]], group[f.validation.row[0]]);
 			fold_rows_release(&f);
@@ -173,9 +177,10 @@ TEST(test_every_fold_gets_a_group_where_there_are_enough)
 		struct fold_rows f;
 
 		if (fold < 3)
-			assert_int_equal(fold_rows_make(&c, &p, 0, fold, 0, &f, NULL), 0);
+			assert_int_equal(fold_rows_make(&c, &p, (struct fold){ 0, fold, 0 }, &f, NULL), 0);
 		else
-			assert_int_equal(fold_rows_make(&c, &p, 0, fold, 0, &f, NULL), -ERR_NODATA);
+			assert_int_equal(fold_rows_make(&c, &p, (struct fold){ 0, fold, 0 }, &f, NULL),
+					 -ERR_NODATA);
 		if (fold < 3)
 			fold_rows_release(&f);
 	}
