@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/draw/frame.h"
 #include "common/draw/html.h"
-#include "common/draw/svg.h"
 #include "common/mem.h"
 #include "automl/select.h"
 
@@ -20,44 +20,6 @@ struct size {
 	bool narrow;
 };
 static const struct size sizes[] = { { "chart wide", 960.0, false }, { "chart narrow", 344.0, true } };
-
-struct area {
-	double left, top, right, bottom;
-	struct svg_axis x, y;
-};
-
-/* Grid, ticks and labels; `percent_y`: shares are labelled in percent. */
-static void frame(struct strbuf *out, struct area *a, const char *x_label, const char *y_label,
-		  bool percent_y)
-{
-	char text[40];
-
-	a->x.from = a->left;
-	a->x.to = a->right;
-	a->y.from = a->bottom;
-	a->y.to = a->top;
-	for (size_t i = 0; i < a->y.n_ticks; i++) {
-		double y = svg_axis_at(&a->y, a->y.tick[i]);
-
-		svg_line(out, "grid", a->left, y, a->right, y);
-		if (percent_y)
-			snprintf(text, sizeof text, "%g %%", 100.0 * a->y.tick[i]);
-		else
-			svg_tick_label(&a->y, a->y.tick[i], text);
-		svg_text(out, "tick", a->left - 6, y + 4, SVG_END, 0, text);
-	}
-	for (size_t i = 0; i < a->x.n_ticks; i++) {
-		double x = svg_axis_at(&a->x, a->x.tick[i]);
-
-		svg_line(out, "grid", x, a->top, x, a->bottom);
-		svg_tick_label(&a->x, a->x.tick[i], text);
-		svg_text(out, "tick", x, a->bottom + 16, SVG_MIDDLE, 0, text);
-	}
-	svg_line(out, "axis", a->left, a->bottom, a->right, a->bottom);
-	svg_line(out, "axis", a->left, a->top, a->left, a->bottom);
-	svg_text(out, "label", 0.5 * (a->left + a->right), a->bottom + 36, SVG_MIDDLE, 0, x_label);
-	svg_text(out, "label", a->left, a->top - 10, SVG_START, 0, y_label);
-}
 
 /* ---- errors ---- */
 
@@ -162,10 +124,10 @@ static int predict_fold(const struct automl *a, size_t t, struct cloud *out, str
 static void draw_scatter(const struct automl *a, const struct cloud *c, struct svg_point *room,
 			 struct svg_point corner, double size, struct strbuf *out)
 {
-	struct area at = { .left = corner.x + 70,
-			   .top = corner.y + 44,
-			   .right = corner.x + size - 10,
-			   .bottom = corner.y + size - 52 };
+	struct chart at = { .left = corner.x + 70,
+			    .top = corner.y + 44,
+			    .right = corner.x + size - 10,
+			    .bottom = corner.y + size - 52 };
 	double low = INFINITY, high = -INFINITY, end_low, end_high;
 
 	for (size_t i = 0; i < c->n; i++) {
@@ -175,14 +137,14 @@ static void draw_scatter(const struct automl *a, const struct cloud *c, struct s
 	svg_axis_init(&at.x, low, high, false, 4);
 	svg_axis_init(&at.y, low, high, false, 4);
 	svg_text(out, "head", at.left, corner.y + 16, SVG_START, 0, a->c->plan[c->technique].technique->name);
-	frame(out, &at, "real", "predicted", false);
+	svg_text(out, "label", at.left, at.top - 10, SVG_START, 0, "predicted");
+	chart_frame(out, &at, "real", NULL, true);
 	end_low = fmax(at.x.low, at.y.low);
 	end_high = fmin(at.x.high, at.y.high);
-	svg_line(out, "mean", svg_axis_at(&at.x, end_low), svg_axis_at(&at.y, end_low),
-		 svg_axis_at(&at.x, end_high), svg_axis_at(&at.y, end_high));
+	svg_line(out, "mean", chart_x(&at, end_low), chart_y(&at, end_low), chart_x(&at, end_high),
+		 chart_y(&at, end_high));
 	for (size_t i = 0; i < c->n; i++)
-		room[i] = (struct svg_point){ svg_axis_at(&at.x, c->point[i].x),
-					      svg_axis_at(&at.y, c->point[i].y) };
+		room[i] = chart_point(&at, c->point[i].x, c->point[i].y);
 	for (size_t i = 0; i < c->n && c->n <= FEW_POINTS; i++)
 		svg_marker(out, c->technique, room[i].x, room[i].y);
 	if (c->n > FEW_POINTS)
@@ -246,10 +208,11 @@ static double curve_at(const struct automl *a, size_t t, size_t k)
 
 static void draw_curve(const struct automl *a, const struct size *size, struct strbuf *out)
 {
-	struct area at = { .left = size->narrow ? 56 : 80,
-			   .top = 40,
-			   .right = size->width - (size->narrow ? 12 : 190),
-			   .bottom = size->narrow ? 300 : 380 };
+	struct chart at = { .left = size->narrow ? 56 : 80,
+			    .top = 40,
+			    .right = size->width - (size->narrow ? 12 : 190),
+			    .bottom = size->narrow ? 300 : 380,
+			    .percent_y = true };
 	/* of the legend: beside the lines, or below them */
 	double legend_x = size->narrow ? at.left + 8 : at.right + 24;
 	double legend_y = size->narrow ? at.bottom + 64 : at.top;
@@ -272,7 +235,7 @@ static void draw_curve(const struct automl *a, const struct size *size, struct s
 	svg_axis_init(&at.x, (double)a->curve_rows[0], (double)a->curve_rows[CURVE_SIZES - 1], true,
 		      size->narrow ? 4 : 6);
 	svg_axis_init(&at.y, isfinite(low) ? low : 0.01, high > 0.0 ? high : 1.0, true, 6);
-	frame(out, &at, "rows to learn from", "MAPE on rows held back", true);
+	chart_frame(out, &at, "rows to learn from", "MAPE on rows held back", true);
 	for (size_t t = 0; t < a->c->n_plans; t++) {
 		struct svg_point point[CURVE_SIZES];
 		size_t n = 0;
@@ -282,8 +245,7 @@ static void draw_curve(const struct automl *a, const struct size *size, struct s
 			double mape = curve_at(a, t, k);
 
 			if (isfinite(mape) && mape > 0.0)
-				point[n++] = (struct svg_point){ svg_axis_at(&at.x, (double)a->curve_rows[k]),
-								 svg_axis_at(&at.y, fmin(mape, 10.0)) };
+				point[n++] = chart_point(&at, (double)a->curve_rows[k], fmin(mape, 10.0));
 		}
 		svg_series_line(out, t, point, n);
 		for (size_t k = 0; k < n; k++)
