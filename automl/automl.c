@@ -9,7 +9,6 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "automl/bundle.h"
 #include "automl/journal.h"
 #include "automl/select.h"
 

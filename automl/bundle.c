@@ -1,5 +1,5 @@
-/* Makes model bundles of what a campaign has found. See bundle.h. */
-#include "automl/bundle.h"
+/* Makes model bundles of what a campaign has found. See select.h. */
+#include "automl/select.h"
 
 #include <math.h>
 #include <stdio.h>

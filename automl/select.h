@@ -31,4 +31,10 @@ int attempt_fit(const struct attempt *t, const struct outcome *o, struct fitted 
 int select_by_weight(const struct campaign *c, const struct prepared *p, const struct row_list *rows,
                      uint64_t seed, struct feature_list *out, struct err *err);
 
+/* bundle.c: from a fitted technique to a model bundle (model.h), which `postrider predict` and the scheduler
+ * read. Takes the model out of f; who made it and when is the caller's to say. Bounds come from residuals of
+ * five folds that the technique has not seen. */
+int bundle_make(const struct automl *a, size_t technique, const struct attempt *t, struct fitted *f,
+                struct model **out, struct err *err);
+
 #endif
