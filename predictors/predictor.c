@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictors/automl/pipeline.h"
+#include "predictors/models/pipeline.h"
 #include "predictors/trees/boost.h"
 #include "predictors/models/curve_model.h"
-#include "predictors/data/features.h"
 #include "predictors/trees/forest.h"
 #include "predictors/models/gp.h"
 #include "predictors/models/hybrid.h"
 #include "predictors/models/linear.h"
+#include "predictors/models/pipeline.h"
 #include "predictors/models/queueing_models.h"
 
 const struct predictor_ops *const predictor_all[] = {
@@ -62,12 +62,14 @@ int predictor_fit(const struct predictor_ops *ops, const struct settings *s, con
 
 	if (d->n_rows == 0)
 		return err_fail(err, ERR_NODATA, "%s: no rows to learn from", ops->title);
-	if (d->n_features == 0 || d->n_features > FEATURES_MAX)
+	if (d->n_features == 0 || d->n_features > DATASET_MAX_FEATURES)
 		return err_fail(err, ERR_NODATA, "%s: %zu features; need 1 to %d", ops->title, d->n_features,
-				FEATURES_MAX);
+				DATASET_MAX_FEATURES);
 	if (d->n_rows > UINT32_MAX / 4)
 		return err_fail(err, ERR_ARG, "%s: %zu rows are more than the %u it can count", ops->title,
 				d->n_rows, UINT32_MAX / 4);
+	if (!ops->fit)
+		return err_fail(err, ERR_ARG, "%s: `postrider automl` makes this model", ops->title);
 	status = err_if_stopped(ctx->stop, err);
 	if (!status && log)
 		status = dataset_logs(d, &logs, err);

@@ -21,6 +21,8 @@ struct fit_context {
 	const atomic_bool *stop;
 	struct calibrate_memo *memo; /* optional: of calibrations (queueing/calibrate.h), for many fits of the
 	                                same rows */
+	struct bins **bins;  /* optional: of trees (trees/bins.h), for many fits of the same features. The
+	                        first fit makes them; the caller frees them */
 	bool no_importances; /* the model will only be asked for predictions, so that they may be left out,
 	                      * and what else no prediction needs */
 };
@@ -35,7 +37,7 @@ struct predictor_ops {
 	const char *title;                    /* "random forest": for people */
 	const struct setting_spec *spec;
 	bool log_errors;                      /* it errs by a factor: bounds rest on residuals in log time */
-	/* Writes *out_self only on success. The dataset is not kept. */
+	/* Writes *out_self only on success. The dataset is not kept. NULL: `postrider automl` fits it. */
 	int (*fit)(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
 	           void **out_self, struct err *err);
 	/* n_rows row-major rows in, n_rows predictions out: no allocation, no locks, thread-safe. NaN: the
@@ -72,7 +74,7 @@ struct predictor_ops {
 
 extern const struct predictor_ops *const predictor_all[]; /* NULL-terminated */
 const struct predictor_ops *predictor_find(const char *name); /* NULL: no such model */
-/* The same for a model in a file, which may also be what a campaign made (automl/pipeline.h). */
+/* The same for a model in a file, which may also be what a campaign made (models/pipeline.h). */
 const struct predictor_ops *predictor_of_file(const char *name);
 const char *predictor_names(void); /* "forest, boost, ...": for messages */
 

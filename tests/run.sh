@@ -13,7 +13,8 @@
 # afterwards. The results are printed in the same order in any case.
 #
 # A test that fails beside others is run once more, alone: on a busy machine a program that waits for an event may lose
-# its core for longer than it waits. Both runs are shown, and the closing lines name such tests. What a sanitizer found
+# its core for longer than it waits. Both runs are shown, and a closing line counts and names the tests that passed only
+# on the second try; .ci/run has a limit for them. What a sanitizer found
 # or a signal ended is never tried again, except what a failed claim did not give back.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -269,7 +270,11 @@ if [ "$(wc -l <"$ahead/all_used" 2>/dev/null || echo 0)" -gt 15 ]; then
 	sort -rn "$ahead/all_used" | awk '{ sum += $1 } NR <= 15 { most = most sprintf("  %7.1f  %s\n", $1, $2) }
 		END { printf "  %7.1f  in all\n%s", sum, most }'
 fi
-[ -z "$second_tries" ] || echo "failed beside other tests and run again alone:$second_tries"
+flaky=
+for name in $second_tries; do
+	case "$failures " in *" $name "*) ;; *) flaky="$flaky $name" ;; esac
+done
+[ -z "$flaky" ] || echo "$(echo "$flaky" | wc -w) passed only on a second try, alone:$flaky"
 [ -z "$failures" ] || echo "failed:$failures"
 [ $((passed + failed)) -gt 0 ] || echo "no test ran"
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -1,6 +1,6 @@
 /* A plotting area with two axes, ticks and labels, and sheets: drawings that stand alone with a few panels of
- * points and lines. The report (sim/report/chart.h), `anova --residuals`, `evaluate --plot` and `train
- * --learning-curve` draw with it. */
+ * points and lines. The report (sim/report/chart.h), the page of a campaign, `anova --residuals`, `evaluate
+ * --plot` and `train --learning-curve` draw with it. */
 #ifndef COMMON_DRAW_FRAME_H
 #define COMMON_DRAW_FRAME_H
 

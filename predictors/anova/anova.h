@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/strbuf.h"
 #include "common/err.h"
 #include "predictors/data/table.h"
 
@@ -100,5 +101,30 @@ void anova_free(struct anova *a);
 
 /* The half-width of the 95 % interval of a mean of n observations, from the residual of the model. */
 double anova_interval(const struct anova *a, size_t n);
+
+/* ---- anova_plot.c ---- */
+/* Main effects (the mean at each level of each factor, with 95 % intervals) and interactions (the same means
+ * split by the level of a second factor). Appends one SVG that needs nothing else: no script, no font, light
+ * or dark as the viewer prefers. Under `log` the means are geometric ones, in the unit of the target. */
+int anova_plot(const struct anova *a, struct strbuf *out, struct err *err);
+
+/* ---- anova_residuals.c ---- */
+/* Whether the assumptions behind p hold: residuals that spread alike at every mean, are normal, and do not
+ * depend on when a run was made (Jain, 1991, section 18.6). As numbers, as a sentence and as pictures. */
+struct anova_check {
+	bool none;              /* the model fits exactly: there are no residuals */
+	double spread, spread_p; /* rank correlation of their sizes with the fitted values, and its p */
+	double ratio;           /* the largest value of the target over the smallest; NaN unless all are
+	                         * above 0 */
+	double normal;          /* correlation with the quantiles of a normal distribution */
+	double after, after_limit; /* correlation with the residual of the run before; chance stays within */
+	bool wants_log;         /* sizes grow with the values, which are far apart */
+};
+int anova_check(const struct anova *a, struct anova_check *out, struct err *err);
+/* Two or three sentences; "add --log" among them where that is the cure. */
+void anova_check_text(const struct anova *a, const struct anova_check *c, struct strbuf *out);
+/* Four panels: against fitted values, normal quantiles, the order of runs, spread against mean. */
+int anova_residual_plot(const struct anova *a, const struct anova_check *c, struct strbuf *out,
+                        struct err *err);
 
 #endif

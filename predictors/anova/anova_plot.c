@@ -1,5 +1,5 @@
-/* Lays panels out and draws them with common/svg. See anova_plot.h. */
-#include "predictors/anova/anova_plot.h"
+/* Lays panels out and draws them with common/svg. See anova.h. */
+#include "predictors/anova/anova.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Residual checks of an analysis of variance. See anova_residuals.h. */
-#include "predictors/anova/anova_residuals.h"
+/* Residual checks of an analysis of variance. See anova.h. */
+#include "predictors/anova/anova.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

@@ -8,6 +8,9 @@
 #include "common/err.h"
 #include "queueing/calibrate.h"
 
+/* Of what a model is fitted to. A table has fewer (FEATURES_MAX); campaigns make more of its columns. */
+#define DATASET_MAX_FEATURES 4096
+
 /* What a feature means to a model that knows how time comes about. */
 enum feature_role {
 	ROLE_NONE,

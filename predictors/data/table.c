@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "common/phases.h"
 #include "common/text/text.h"
+#include "common/text/hash.h"
 
 #define NAME_SHOWN 200 /* bytes of a file's name in a message */
 
@@ -290,16 +291,6 @@ static int list_ignored(struct table *t, const bool *used, struct err *err)
 	return 0;
 }
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo): told apart are tables, not attackers. */
-static uint64_t hash_more(uint64_t h, const void *bytes, size_t n)
-{
-	const unsigned char *p = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * 0x100000001b3ULL;
-	return h;
-}
-
 static uint64_t hash_number(uint64_t h, double v)
 {
 	unsigned char b[8];
@@ -309,16 +300,16 @@ static uint64_t hash_number(uint64_t h, double v)
 	memcpy(&bits, &v, sizeof bits);
 	for (size_t i = 0; i < 8; i++)
 		b[i] = (unsigned char)(bits >> (8 * i));
-	return hash_more(h, b, 8);
+	return hash_bytes(h, b, 8);
 }
 
 static uint64_t hash_column(uint64_t h, const char *name, const double *number, char *const *category,
 			    size_t n)
 {
-	h = hash_more(h, name, strlen(name) + 1);
+	h = hash_bytes(h, name, strlen(name) + 1);
 	for (size_t i = 0; i < n; i++) {
 		const char *text = category && category[i] ? category[i] : "";
-		h = category ? hash_more(h, text, strlen(text) + 1) : hash_number(h, number[i]);
+		h = category ? hash_bytes(h, text, strlen(text) + 1) : hash_number(h, number[i]);
 	}
 	return h;
 }
@@ -328,7 +319,7 @@ static uint64_t hash_column(uint64_t h, const char *name, const double *number, 
 static uint64_t fingerprint(const struct table *t)
 {
 	const struct schema *s = t->schema;
-	uint64_t h = 0xcbf29ce484222325ULL;
+	uint64_t h = HASH_START;
 
 	for (size_t i = 0; i < s->n_columns + s->n_derived; i++)
 		if (t->column[i].present)

@@ -321,8 +321,8 @@ size_t ensemble_cells(const struct ensemble *e)
 }
 
 struct box { /* ranks from..to-1 of every feature that is cut at all */
-	uint32_t from[ENSEMBLE_MAX_FEATURES], to[ENSEMBLE_MAX_FEATURES];
-	uint16_t feature[ENSEMBLE_MAX_FEATURES]; /* by falling stride: the last is contiguous */
+	uint32_t from[DATASET_MAX_FEATURES], to[DATASET_MAX_FEATURES];
+	uint16_t feature[DATASET_MAX_FEATURES]; /* by falling stride: the last is contiguous */
 	size_t n;
 };
 
@@ -493,7 +493,7 @@ int ensemble_load(struct reader *r, size_t n_features, struct ensemble **out, st
 	e->base = read_f64(r);
 	e->divisor = read_f64(r);
 	if (r->failed || e->n_trees == 0 || e->n_trees > ENSEMBLE_MAX_TREES || e->n_trees > most ||
-	    n_features == 0 || n_features > ENSEMBLE_MAX_FEATURES || !isfinite(e->base) ||
+	    n_features == 0 || n_features > DATASET_MAX_FEATURES || !isfinite(e->base) ||
 	    !(e->divisor >= 1.0) || !isfinite(e->divisor)) {
 		status = err_fail(err, ERR_FORMAT,
 				  "%zu trees on %zu features, base %g, divisor %g: out of range", e->n_trees,

@@ -16,7 +16,6 @@
 
 #define ENSEMBLE_MAX_TREES 100000
 #define ENSEMBLE_MAX_NODES 200000000 /* over all trees */
-#define ENSEMBLE_MAX_FEATURES 1024
 #define LOOKUP_MAX_CELLS 262144      /* 2 MiB of doubles */
 #define LOOKUP_MAX_ADDITIONS 2000000000 /* cells x trees: about a second of compiling */
 

@@ -141,7 +141,7 @@ static const uint64_t *words_of(const struct ensemble *e, size_t k, const double
 /* The words of a few rows. The candidates of a decision differ in one feature or two; the words of all others
  * are combined once for all of them. */
 struct rulings { /* of ROWS rows */
-	const uint64_t *same[ENSEMBLE_MAX_FEATURES], *own[ENSEMBLE_MAX_FEATURES][ROWS];
+	const uint64_t *same[DATASET_MAX_FEATURES], *own[DATASET_MAX_FEATURES][ROWS];
 	size_t n_same, n_own;
 };
 

@@ -184,13 +184,13 @@ static int forest_fit(const struct settings *s, const struct dataset *d, const s
 {
 	struct forest_job job = { .data = d, .ctx = ctx };
 	size_t workers = pool_threads(ctx->pool);
-	struct bins *bins = NULL;
+	struct bins *own = NULL, **bins = ctx->bins ? ctx->bins : &own;
 	struct ensemble_model *forest = NULL;
 	uint32_t *order = NULL;
 	int status;
 
 	job.p = forest_params_of(s, d->n_rows, d->n_features);
-	status = bins_new(d, ctx->pool, &bins, err);
+	status = *bins ? 0 : bins_new(d, ctx->pool, bins, err);
 	if (status)
 		return status;
 	status = err_nomem(err, "a forest of %zu trees", job.p.n_trees);
@@ -212,7 +212,7 @@ static int forest_fit(const struct settings *s, const struct dataset *d, const s
 	}
 	for (size_t i = 0; i < workers; i++) {
 		job.weight[i] = mem_array(d->n_rows, sizeof **job.weight);
-		if (!job.weight[i] || grower_new(bins, &job.p.grow, order, &job.grower[i], err))
+		if (!job.weight[i] || grower_new(*bins, &job.p.grow, order, &job.grower[i], err))
 			goto out;
 	}
 	pool_run(ctx->pool, job.p.n_trees, grow_one, &job);
@@ -242,7 +242,7 @@ out:
 	free(job.tree);
 	free(job.in_bag);
 	free(order);
-	bins_free(bins);
+	bins_free(own);
 	return status;
 }
 

@@ -27,7 +27,7 @@ extern const char *const forest_criterion_words[], *const forest_max_features_wo
 	{ .name = "max_features",                                                                            \
 	  .otherwise = -1,                                                                                   \
 	  .min = 0,                                                                                          \
-	  .max = ENSEMBLE_MAX_FEATURES,                                                                      \
+	  .max = DATASET_MAX_FEATURES,                                                                      \
 	  .words = forest_max_features_words,                                                                \
 	  .words_or_number = true,                                                                           \
 	  .help = "features looked at per split: all, sqrt, log2, a number, or a share below 1" },           \

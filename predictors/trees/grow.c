@@ -294,7 +294,7 @@ static struct split_choice find_split(struct grower *g, uint32_t node)
 	bool absolute = g->p.criterion == CRITERION_ABSOLUTE;
 	struct split_choice best = { 0 };
 	struct rng rng = { g->node_key[node] };
-	uint16_t feature[1024]; /* FEATURES_MAX; grower_tree checks */
+	uint16_t feature[DATASET_MAX_FEATURES]; /* grower_tree checks */
 	size_t usable = 0;
 
 	for (size_t i = 0; i < p; i++)

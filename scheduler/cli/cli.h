@@ -29,7 +29,6 @@ int verb_train(int argc, char **argv);
 int verb_evaluate(int argc, char **argv);
 int verb_predict(int argc, char **argv);
 int verb_anova(int argc, char **argv);
-int verb_automl(int argc, char **argv);
 int verb_model(int argc, char **argv);
 int verb_profile(int argc, char **argv);
 int verb_check_config(int argc, char **argv);

@@ -52,21 +52,13 @@ static const struct verb {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } verb_all[] = {
-	{ "init", verb_init },
-	{ "profile", verb_profile },
-	{ "run", verb_run },
-	{ "page", verb_page },
-	{ "train", verb_train },
-	{ "evaluate", verb_evaluate },
-	{ "predict", verb_predict },
-	{ "anova", verb_anova },
-	{ "automl", verb_automl },
-	{ "model", verb_model },
-	{ "check-config", verb_check_config },
-	{ "replay", verb_replay },
-	{ "compare", verb_compare },
-	{ "report", verb_report },
-	{ "trace", verb_trace },
+	{ "init", verb_init },       { "profile", verb_profile },
+	{ "run", verb_run },         { "page", verb_page },
+	{ "train", verb_train },     { "evaluate", verb_evaluate },
+	{ "predict", verb_predict }, { "anova", verb_anova },
+	{ "model", verb_model },     { "check-config", verb_check_config },
+	{ "replay", verb_replay },   { "compare", verb_compare },
+	{ "report", verb_report },   { "trace", verb_trace },
 	{ "version", verb_version },
 };
 

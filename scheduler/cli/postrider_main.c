@@ -1,6 +1,7 @@
 /* The `postrider` command: the table of verbs and the help. It does itself what talks to the daemon, and
- * starts in a millisecond. What computes is done by postrider-lab (lab_main.c), which this program becomes:
- * loading the libraries of linear algebra takes longer than a submit. */
+ * starts in a millisecond. What computes is done by postrider-lab (lab_main.c), and campaigns by
+ * postrider-automl (automl/automl_main.c). This program becomes one of them where a verb asks for it: loading
+ * the libraries of linear algebra takes longer than a submit. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,11 +12,9 @@
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
 
-#define LAB "postrider-lab"
-
 static const struct verb {
 	const char *name;
-	int (*run)(int argc, char **argv); /* NULL: the lab's */
+	int (*run)(int argc, char **argv); /* NULL: another program's */
 	const char *help;
 } verb_all[] = {
 	{ "init", NULL, "make a job out of your own training command" },
@@ -92,15 +91,16 @@ static int unknown_verb(const char *given)
 }
 
 /* Comes back only where it fails, with the exit code. */
-static int in_lab(const char *verb, char **argv)
+static int become(const struct verb *v, char **argv)
 {
+	const char *program = strcmp(v->name, "automl") ? "postrider-lab" : "postrider-automl";
 	char path[PATH_MAX];
 
-	if (!place_program(LAB, path, sizeof path)) {
+	if (!place_program(program, path, sizeof path)) {
 		fprintf(stderr,
-			"postrider: '%s' needs " LAB ", which is neither beside this program, nor in "
+			"postrider: '%s' needs %s, which is neither beside this program, nor in "
 			"../libexec/postrider, nor in " PLACE_LIBEXEC "\n",
-			verb);
+			v->name, program);
 		return 1;
 	}
 	execv(path, argv);
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 		if (!v)
 			return unknown_verb(argv[2]);
 		if (!v->run)
-			return in_lab(v->name, argv);
+			return become(v, argv);
 		ask_help[0] = argv[2];
 		return v->run(2, ask_help);
 	}
@@ -142,5 +142,5 @@ int main(int argc, char **argv)
 	v = verb_find(argv[1]);
 	if (!v)
 		return unknown_verb(argv[1]);
-	return v->run ? v->run(argc - 1, argv + 1) : in_lab(v->name, argv);
+	return v->run ? v->run(argc - 1, argv + 1) : become(v, argv);
 }

@@ -7,6 +7,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
+#include "common/text/hash.h"
 
 #define FIRST_BUCKETS 1024
 #define KEY_BUCKETS 262144 /* a power of two above twice JOBS_MAX_KEYS */
@@ -434,11 +435,7 @@ void jobs_trim(struct jobs *j, size_t max_ended)
 
 static size_t key_bucket_of(uid_t uid, const char *key)
 {
-	uint64_t h = rng_mix(uid + 1);
-
-	for (; *key; key++)
-		h = (h ^ (unsigned char)*key) * 0x100000001b3ULL; /* FNV-1a's prime */
-	return rng_mix(h) & (KEY_BUCKETS - 1);
+	return rng_mix(hash_text(rng_mix(uid + 1), key)) & (KEY_BUCKETS - 1);
 }
 
 /* The latest entry, as it may have been used again; NULL: none. */

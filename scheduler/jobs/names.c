@@ -6,6 +6,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
+#include "common/text/hash.h"
 
 #define FIRST_SLOTS 64
 
@@ -20,11 +21,7 @@ void names_release(struct names *t)
 
 static uint64_t hash(const char *name)
 {
-	uint64_t h = 1;
-
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * 0x100000001b3ULL; /* FNV-1a's prime */
-	return rng_mix(h);
+	return rng_mix(hash_text(1, name));
 }
 
 /* The slot that holds `name`, or the free one where it belongs. */

@@ -7,6 +7,7 @@
 
 #include "common/text/template.h"
 #include "common/text/text.h"
+#include "common/text/hash.h"
 
 static void kind_text(const struct profile_design *d, char *out, size_t size)
 {
@@ -62,11 +63,10 @@ void profile_design_canonical(const struct profile_design *d, struct strbuf *out
 uint64_t profile_design_fingerprint(const struct profile_design *d)
 {
 	struct strbuf text = { 0 };
-	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a, 64 bits */
+	uint64_t h;
 
 	profile_design_canonical(d, &text);
-	for (size_t i = 0; i < text.len; i++)
-		h = (h ^ (unsigned char)text.text[i]) * 0x100000001b3ULL;
+	h = hash_bytes(HASH_START, text.text, text.len);
 	strbuf_release(&text);
 	return h;
 }

@@ -8,7 +8,6 @@
 #include "common/csv.h"
 #include "common/mem.h"
 #include "predictors/anova/anova.h"
-#include "predictors/anova/anova_plot.h"
 #include "common/draw/html.h"
 #include "sim/report/chart.h"
 

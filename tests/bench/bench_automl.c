@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "common/io.h"
-#include "predictors/automl/automl.h"
+#include "automl/automl.h"
 #include "tests/bench/bench.h"
 
 static const char campaign_text[] =

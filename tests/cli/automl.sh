@@ -73,6 +73,33 @@ same "$dir/one/results.json" "$dir/first.json" "threads do not change the result
 expect 0 "a dry run prints the prepared table" automl "$dir/c.ini" -n --prepared
 says out "cores__kind_class_b" "with its products"
 
+# ---- more made features than a table may have columns ----
+awk 'BEGIN { srand(7); print "a,b,c,d,e,f,g,h,i,j,k,t"
+	for (r = 0; r < 30; r++) { y = 1; for (c = 0; c < 11; c++) { x = 1 + int(9 * rand()); y += x; printf "%d,", x } print y } }' >"$dir/wide.csv"
+cat >"$dir/wide.ini" <<END
+[General]
+y = t
+techniques = ['DecisionTree', 'Dummy', 'LRRidge']
+hp_selection = All
+validation = HoldOut
+hold_out_ratio = 0.2
+[DataPreparation]
+input_path = $dir/wide.csv
+product_max_degree = inf
+product_interactions_only = True
+[FeatureSelection]
+method = XGBoost
+XGBoost_tolerance = 0.5
+max_features = 5
+[Postrider]
+learning_curve = False
+END
+expect 0 "features are selected from 2,047" automl "$dir/wide.ini" -o "$dir/wide"
+says out "2047 features" "and the table says how many there are"
+sed '/FeatureSelection/,/max_features/d; s/, .LRRidge.//' "$dir/wide.ini" >"$dir/all.ini"
+expect 0 "a tree takes all of them" automl "$dir/all.ini" -o "$dir/all"
+expect 0 "and its file is read" predict "$dir/all/DecisionTree.model" "$dir/wide.csv" -o "$dir/wide.out"
+
 # ---- mistakes ----
 sed 's/inverse/inverze/' "$dir/c.ini" >"$dir/bad.ini"
 expect 6 "an unknown key is refused" automl "$dir/bad.ini" -o "$dir/bad"

@@ -5,7 +5,7 @@ if [ -n "${SAN:-}" ] || ! command -v readelf >/dev/null; then
 	skipped "the programs are hardened" "a sanitizer, or no readelf"
 	finish
 fi
-for p in postrider postrider-lab postriderd postrider-supervisor postrider-train; do
+for p in postrider postrider-lab postrider-automl postriderd postrider-supervisor postrider-train; do
 	readelf -hldnsW "$BIN/$p" >"$dir/elf" 2>/dev/null
 	that "$p is position-independent" grep -qE 'Type: +DYN' "$dir/elf"
 	that "$p has read-only relocations" grep -q 'GNU_RELRO' "$dir/elf"

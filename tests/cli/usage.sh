@@ -75,4 +75,24 @@ that "also through a link" sh -c "ln -s '$dir/installed/bin/postrider' '$dir/lin
 "$BIN/postrider-lab" submit >"$dir/out" 2>"$dir/err"
 code=$? ran="postrider-lab submit"
 code_is 2 "postrider-lab has no verbs of the client"
+# ---- campaigns are a program of their own ----
+"$dir/installed/bin/postrider" help automl >"$dir/out" 2>"$dir/err"
+code=$? ran="help automl, without postrider-automl"
+code_is 1 "without postrider-automl there are no campaigns"
+says err "'automl' needs postrider-automl, which is neither beside this program" "and the message says so"
+cp "$BIN/postrider-automl" "$dir/installed/libexec/postrider/"
+that "installed, it is found" sh -c "'$dir/installed/bin/postrider' help automl | grep -q 'postrider automl CAMPAIGN.ini'"
+for verb in train submit ''; do
+	"$BIN/postrider-automl" $verb >"$dir/out" 2>"$dir/err"
+	code=$? ran="postrider-automl $verb"
+	code_is 2 "postrider-automl has no verb '$verb'"
+done
+if [ -z "${SAN:-}" ] && command -v readelf >/dev/null; then
+	for p in postrider postrider-lab postriderd; do
+		that "$p is linked without what campaigns need" sh -c "! readelf -d '$BIN/$p' | grep -q 'libsvm' &&
+			! readelf -sW '$BIN/$p' | grep -qE ' (campaign_read|technique_all|automl_run|verb_automl)\$'"
+	done
+	that "postrider-automl has it" sh -c "readelf -d '$BIN/postrider-automl' | grep -q 'libsvm' &&
+		readelf -sW '$BIN/postrider-automl' | grep -q ' technique_all\$'"
+fi
 finish

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictors/automl/campaign.h"
+#include "automl/campaign.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,4 +1,4 @@
-/* Journals of an AutoML campaign (predictors/automl/journal.h): any bytes behind a whole first line, or
+/* Journals of an AutoML campaign (automl/journal.h): any bytes behind a whole first line, or
  * (first byte '!') in the place of all of it. Reading must not crash or leak; what it takes as done lies
  * within the campaign. */
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/io.h"
-#include "predictors/automl/journal.h"
+#include "automl/journal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

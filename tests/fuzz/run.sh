@@ -44,6 +44,8 @@ if grep -q '"scheduler/daemon/' "$entry"; then
 	alone=$out/page_files.c # the page is part of the daemon
 	scheduler/daemon/http/embed.sh scheduler/daemon/http/page/* >"$alone.new"
 	if cmp -s "$alone.new" "$alone"; then rm "$alone.new"; else mv "$alone.new" "$alone"; fi
+elif grep -q '"automl/' "$entry"; then
+	layers="$layers automl"
 elif grep -q '"sim/' "$entry"; then
 	layers="$layers scheduler/jobs scheduler/store sim" libs=-lsqlite3
 elif grep -q '"scheduler/supervisor/' "$entry"; then
@@ -58,7 +60,7 @@ sources=
 for layer in $layers; do
 	sources="$sources $(echo "$layer"/*.c "$layer"/*/*.c)"
 done
-newest_header=$(find common queueing predictors scheduler sim workloads -name '*.h' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2)
+newest_header=$(find common queueing predictors scheduler sim automl workloads -name '*.h' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2)
 entry_object=$out/obj/tests_fuzz_fuzz_$name.o
 objects='' todo=''
 for source in $sources $alone "$entry"; do

@@ -21,6 +21,7 @@
 #include "common/io.h"
 #include "common/places.h"
 #include "common/text/text.h"
+#include "common/text/hash.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/config/config.h"
 #include "scheduler/process/output.h"
@@ -89,18 +90,15 @@ static bool folder_of(const struct json *type, struct job_folder *out)
 /* What the folder is called: the name it has there, its own, or with a number behind it if that is taken. */
 static void name_it(const struct json *types, const struct job_folder *folder, char *out)
 {
-	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a of its path */
-
 	for (const struct json *t = json_first(types); t; t = json_next(t)) {
 		if (!strcmp(json_string(json_get(t, "job"), ""), folder->job)) {
 			snprintf(out, JOB_FOLDER_NAME + 1, "%s", json_key(t));
 			return;
 		}
 	}
-	for (const char *s = folder->dir; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
 	if (json_get(types, folder->name))
-		snprintf(out, JOB_FOLDER_NAME + 1, "%.50s-%08x", folder->name, (unsigned)h);
+		snprintf(out, JOB_FOLDER_NAME + 1, "%.50s-%08x", folder->name,
+			 (unsigned)hash_text(HASH_START, folder->dir));
 	else
 		snprintf(out, JOB_FOLDER_NAME + 1, "%s", folder->name);
 }

@@ -14,6 +14,7 @@
 #include "common/places.h"
 #include "common/text/template.h"
 #include "common/text/text.h"
+#include "common/text/hash.h"
 #include "scheduler/cli/client/job_log.h"
 #include "scheduler/cli/client/submit.h"
 #include "scheduler/cli/job/job_command.h"
@@ -31,19 +32,10 @@ struct options {
 
 /* ---- the folder of a command ---- */
 
-/* One folder for each command in each working folder: FNV-1a of both. */
+/* One folder for each command in each working folder. */
 static uint64_t fingerprint(const struct profile_design *d)
 {
-	uint64_t h = 0xcbf29ce484222325ULL;
-
-	for (const char *s = d->work_dir; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
-	for (size_t i = 0; i < d->n_command; i++) {
-		h = (h ^ 1) * 0x100000001b3ULL;
-		for (const char *s = d->command[i]; *s; s++)
-			h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
-	}
-	return h;
+	return hash_words(hash_text(HASH_START, d->work_dir), d->command, d->n_command);
 }
 
 /* What the user typed into the command is the job's. An open {epochs} is what was said last, or asked for. */

@@ -1,5 +1,5 @@
 /* Writes a table again with the predictions of its rows, and the chance of each to be in time. */
-#include "scheduler/cli/model/predict_table.h"
+#include "scheduler/cli/model/views.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,8 +7,6 @@
 
 #include "common/mem.h"
 #include "predictors/anova/anova.h"
-#include "predictors/anova/anova_plot.h"
-#include "predictors/anova/anova_residuals.h"
 #include "scheduler/cli/cli.h"
 
 struct options {

@@ -9,7 +9,7 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
-#include "scheduler/cli/model/predict_table.h"
+#include "scheduler/cli/model/views.h"
 #include "scheduler/core/decide.h"
 
 struct options {

@@ -38,4 +38,9 @@ void bounds_view_text(struct strbuf *out, const struct model *m, const struct mo
 /* model_diff.c: how the models in the files of c->arg[1] and c->arg[2] differ. */
 int model_diff(const struct cli *c, struct strbuf *out, struct err *err);
 
+/* predict_table.c: appends to `out` the table c->arg[1] with columns of predictions. slo_column: the column
+ * with a time limit for each row, for a column of chances; NULL: none. */
+int predict_table(const struct cli *c, double confidence, const char *slo_column, struct model *m,
+                  struct strbuf *out, struct err *err);
+
 #endif

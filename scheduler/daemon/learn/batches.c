@@ -1,7 +1,6 @@
 /* What ended jobs leave for the admission of others: which batches they took, how long they took, and which
  * batches they failed with. See learning.h and core/admit/admit.h. */
-#include <math.h>
-
+#include "common/text/hash.h"
 #include "scheduler/daemon/learn/learning_internal.h"
 
 struct admit_memory learning_memory(const struct learning *l, const struct job *job)
@@ -26,14 +25,8 @@ struct admit_memory learning_memory(const struct learning *l, const struct job *
 uint64_t learning_command(const struct learning *l, const struct job *job)
 {
 	const struct job_type *t = config_type(l->d->setup->config, job->row.type);
-	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a */
 
-	for (size_t i = 0; t && i < t->n_argv; i++) {
-		h = (h ^ 1) * 0x100000001b3ULL;
-		for (const char *s = t->argv[i]; *s; s++)
-			h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
-	}
-	return h;
+	return t ? hash_words(HASH_START, t->argv, t->n_argv) : HASH_START;
 }
 
 static struct failing_who who_of(const struct learning *l, const struct job *job)

@@ -11,18 +11,12 @@
 
 #include "common/log.h"
 #include "common/rng.h"
+#include "common/text/hash.h"
 #include "scheduler/daemon/admission.h"
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/learn/learning_internal.h"
 
 #define LEAST_SHARED 0.1 /* of the errors: with less a probe would tell nothing of other jobs */
-
-static uint64_t hash_text(uint64_t h, const char *s)
-{
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
-	return rng_mix(h);
-}
 
 /* By the job's type, or by the configuration. */
 static bool is_allowed(const struct learning *l, const struct job *job)
@@ -46,8 +40,8 @@ static bool is_wanted(const struct learning *l, const struct job *job, char *key
 	    !is_allowed(l, job) || !(spread_shared(m->time.spread) >= LEAST_SHARED) ||
 	    sched_family_known(d->sched, &q) > 0 || sched_queued(d->sched) >= d->setup->config->max_queued)
 		return false;
-	h = hash_text(sched_family(d->sched, q.model, q.values, q.cpus), job->row.type);
-	snprintf(key, size, "probe-%016" PRIx64, hash_text(h, slot->name));
+	h = rng_mix(hash_text(sched_family(d->sched, q.model, q.values, q.cpus), job->row.type));
+	snprintf(key, size, "probe-%016" PRIx64, rng_mix(hash_text(h, slot->name)));
 	return !jobs_key_find(&d->jobs, job->row.uid, key);
 }
 

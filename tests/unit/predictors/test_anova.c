@@ -9,8 +9,6 @@
 #include "common/rng.h"
 #include "common/strbuf.h"
 #include "predictors/anova/anova.h"
-#include "predictors/anova/anova_plot.h"
-#include "predictors/anova/anova_residuals.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 

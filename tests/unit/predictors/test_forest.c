@@ -60,6 +60,30 @@ TEST(test_first_trees_of_a_large_forest_are_the_small_forest)
 	dataset_free(d);
 }
 
+TEST(test_bins_are_made_once_for_many_fits_and_change_no_model)
+{
+	static const char *const set[] = { "trees=4,criterion=absolute", "trees=4,depth=3", "trees=9" };
+	struct dataset *d = world_factorial(1, 0.05, 2);
+	struct bins *bins = NULL, *first = NULL;
+	struct fit_context ctx = { .seed = 17, .bins = &bins };
+
+	for (size_t k = 0; k < 3; k++) {
+		struct predictor alone = fit(&forest_ops, set[k], d, false), again = { 0 };
+		const struct ensemble *a = ensemble_of(&alone), *b;
+
+		assert_int_equal(predictor_fit(&forest_ops, &alone.settings, d, &ctx, &again, NULL), 0);
+		b = ensemble_of(&again);
+		first = first ? first : bins;
+		assert_true(bins && bins == first);
+		assert_int_equal(a->n_nodes, b->n_nodes);
+		assert_memory_equal(a->value, b->value, a->n_nodes * sizeof *a->value);
+		predictor_release(&alone);
+		predictor_release(&again);
+	}
+	bins_free(bins);
+	dataset_free(d);
+}
+
 TEST(test_prediction_stays_within_the_labels)
 {
 	struct dataset *d = world_smooth(300, 4, 1.0, 0.0, 3);
