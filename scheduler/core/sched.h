@@ -282,6 +282,14 @@ struct sched_observation {
 	const struct pairs_met *met; /* sched_met() at its end; NULL: not known */
 };
 void sched_observe(struct sched *s, const struct sched_observation *o);
+/* After a restart, before the first event: the starts and ends of jobs that ran before, in the order of time.
+ * The end of one gives what it met, for its observation. Of a request, model, values (NULL: not known), cpus,
+ * id, type and user count. */
+struct sched_past;
+int sched_past_new(struct sched *s, struct sched_past **out, struct err *err);
+void sched_past_free(struct sched_past *p);
+int sched_past_start(struct sched_past *p, int64_t at_ns, const struct sched_request *r, struct err *err);
+void sched_past_end(struct sched_past *p, int64_t at_ns, uint64_t id, struct pairs_met *out);
 /* False: a time so far from what the model says that it is not to be learnt from. Without a model: any time
  * above 0 is plausible. */
 bool sched_plausible(const struct sched *s, const struct sched_observation *o);

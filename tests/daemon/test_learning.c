@@ -133,6 +133,41 @@ static void run_jobs(size_t n, double speed)
 	}
 }
 
+static unsigned long long begin(const char *type, const struct job_kind *k)
+{
+	struct json *reply = offer(type, k, ""), *v;
+	unsigned long long id = strtoull(text_at(reply, "job.job"), NULL, 10);
+
+	if (!is_ok(reply))
+		die("refused: %s", error_of(reply));
+	json_free(reply);
+	v = talk_ask(t, "{\"op\":\"started\",\"job\":\"%llu\"}", id);
+	assert_true(is_ok(v));
+	json_free(v);
+	return id;
+}
+
+static void finish(unsigned long long id)
+{
+	struct json *v = talk_ask(t, "{\"op\":\"finished\",\"job\":\"%llu\",\"accuracy\":0.9}", id);
+
+	assert_true(is_ok(v));
+	json_free(v);
+}
+
+/* n jobs, every second of them beside a job of another type, which makes it take half as long again. */
+static void run_beside(size_t n, const struct job_kind *k)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned long long loud = i % 2 ? begin("fresh", k) : 0, quiet = begin("study", k);
+
+		sleep_s((loud ? 1.5 : 1.0) * law_s(k));
+		finish(quiet);
+		if (loud)
+			finish(loud);
+	}
+}
+
 static double predicted_s(const struct job_kind *k)
 {
 	struct json *v = talk_ask(
@@ -182,6 +217,14 @@ static int open_own(void **state)
 	open_with("\"slots\":2,\"durability\":\"none\",\"learning\":{\"retrain_after\":0,\"min_"
 		  "observations\":20,"
 		  "\"test_jobs\":30},");
+	return 0;
+}
+
+/* Times do not depend on what others do on this machine. */
+static int open_quiet(void **state)
+{
+	(void)state;
+	open_with("\"outside_load\":false," LEARNING("0"));
 	return 0;
 }
 
@@ -295,6 +338,27 @@ TEST_WITH(test_a_model_wrong_by_half_is_replaced_and_can_be_had_back, open_own, 
 	t = talk_open(&fixture);
 	assert_true(current() == 1.0);
 	assert_true(predicted_s(&k) > 1.5 * law_s(&k));
+}
+
+TEST_WITH(test_what_neighbours_do_to_a_job_is_known_after_a_kill, open_quiet, close_one)
+{
+	const struct job_kind k = { "lenet5", 64, 20 };
+	unsigned long long loud;
+	double before, alone;
+
+	run_beside(40, &k);
+	alone = predicted_s(&k);
+	loud = begin("fresh", &k);
+	before = predicted_s(&k);
+	finish(loud);
+	assert_true(before > 1.15 * alone);
+	talk_close(t);
+	assert_int_equal(fixture_stop(&fixture, SIGKILL), -SIGKILL);
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
+	loud = begin("fresh", &k);
+	assert_true(fabs(predicted_s(&k) / before - 1.0) < 0.03);
+	finish(loud);
 }
 
 TEST_WITH(test_rollbacks_to_nowhere_are_refused, open_plain, close_one)

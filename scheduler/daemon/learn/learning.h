@@ -4,6 +4,7 @@
  * model has a learner: the configuration's, and that of each job type with its own model.
  *
  *   observe.c          what ended jobs teach: bounds, drift, which kinds of jobs are known
+ *   past.c             the same of jobs that ended before a restart
  *   shown.c            what `stats` and a monitoring system show of it
  *   first.c            jobs of a type that has no model yet
  *   failing.c          batches that a user's jobs fail with
@@ -36,7 +37,8 @@ struct learning;
 int learning_new(struct daemon *d, struct learning **out, struct err *err);
 /* Before the server, which its open replies go to; after it d->learning is NULL. */
 void learning_free(struct learning *l);
-/* After the jobs are back: those in memory that ended are observed again, in the order of their ends. */
+/* After the jobs are back: those in memory that ended are observed again, in the order of their ends, with
+ * what they ran beside. */
 void learning_restore(struct learning *l);
 /* A job has ended as done: observed, counted, and another model trained when that is due. */
 void learning_ended(struct learning *l, const struct job *job);

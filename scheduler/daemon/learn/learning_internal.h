@@ -122,6 +122,8 @@ bool learner_train_busy(const struct learner *e);
 size_t learner_train_after(const struct learner *e); /* jobs; 0: not automatically */
 void learning_first_restore(struct learning *l); /* counts the jobs in memory */
 bool learning_is_observation(const struct job_record *row);
+/* One that ended before the daemon started, and is done. met: what it ran beside. */
+void learning_observe_again(struct learning *l, const struct job *job, const struct pairs_met *met);
 /* How many of a stranger's kind ended, and of others of its type: what adapts does so by type. */
 void learner_kind_ended(const struct learner *l, int type, const char *stranger, size_t *out_alike,
                         size_t *out_others);
