@@ -65,27 +65,31 @@ static struct job_kind any_kind(void)
 				  2.0 + (double)rng_below(&rng, 3) };
 }
 
-static void make_model(void)
+/* mixed: with a few runs of type study beside one of type fresh, which took half as long again. */
+static void make_model(const char *csv, const char *model, bool mixed)
 {
-	const char *train[] = { program("postrider"), "train", table,        "--model", "hybrid", "--set",
-				"trees=20",           "-o",    school.model, NULL };
+	const char *train[] = { program("postrider"), "train", csv,   "--model", "hybrid", "--set",
+				"trees=20",           "-o",    model, NULL };
 	struct strbuf b = { 0 };
 	struct err err = { 0 };
 
-	fixture_open(&school);
-	snprintf(table, sizeof table, "%s/runs.csv", school.dir);
-	snprintf(school.model, sizeof school.model, "%s/runs.model", school.dir);
-	strbuf_puts(&b, "network,cpus,njobs,batch,epochs,samples,time_s,accuracy\n");
+	strbuf_puts(&b, "network,cpus,njobs,batch,epochs,samples,time_s,accuracy,beside\n");
+	for (int i = 0; i < 4 && mixed; i++) {
+		struct job_kind k = { "lenet5", 64 << i, 4 };
+
+		strbuf_printf(&b, "lenet5,1,2,%g,4,12000,%.6f,0.9,fresh network=lenet5\n", k.batch,
+			      1.5 * law_s(&k) * noise());
+	}
 	for (int i = 0; i < 240; i++) {
 		struct job_kind k = any_kind();
 
-		strbuf_printf(&b, "%s,1,%d,%g,%g,12000,%.6f,%.4f\n", k.network, 1 + i % 2, k.batch, k.epochs,
+		strbuf_printf(&b, "%s,1,%d,%g,%g,12000,%.6f,%.4f,\n", k.network, 1 + i % 2, k.batch, k.epochs,
 			      law_s(&k) * noise(), 0.95 - 3e-4 * k.batch + 0.01 * k.epochs);
 	}
-	if (b.failed || io_write_file(table, b.text, b.len, &err))
-		die("%s: %s", table, err.text);
+	if (b.failed || io_write_file(csv, b.text, b.len, &err))
+		die("%s: %s", csv, err.text);
 	if (run_program(train, NULL))
-		die("no model of %s", table);
+		die("no model of %s", csv);
 	strbuf_release(&b);
 }
 
@@ -183,17 +187,22 @@ static double predicted_s(const struct job_kind *k)
 
 /* ---- the daemon ---- */
 
-static void open_with(const char *settings)
+static void open_with_model(const char *model, const char *settings)
 {
 	char text[600];
 
 	rng = rng_stream(20261116, 7);
 	fixture_open(&fixture);
-	memcpy(fixture.model, school.model, sizeof fixture.model);
+	snprintf(fixture.model, sizeof fixture.model, "%s", model);
 	snprintf(text, sizeof text, settings, table);
 	fixture_configure(&fixture, text, TYPES);
 	fixture_start(&fixture);
 	t = talk_open(&fixture);
+}
+
+static void open_with(const char *settings)
+{
+	open_with_model(school.model, settings);
 }
 
 static int open_plain(void **state)
@@ -225,6 +234,18 @@ static int open_quiet(void **state)
 {
 	(void)state;
 	open_with("\"outside_load\":false," LEARNING("0"));
+	return 0;
+}
+
+static int open_mixed(void **state)
+{
+	char csv[160], model[sizeof school.model];
+
+	(void)state;
+	snprintf(csv, sizeof csv, "%s/mixed.csv", school.dir);
+	snprintf(model, sizeof model, "%s/mixed.model", school.dir);
+	make_model(csv, model, true);
+	open_with_model(model, "\"outside_load\":false," LEARNING("0"));
 	return 0;
 }
 
@@ -359,6 +380,17 @@ TEST_WITH(test_what_neighbours_do_to_a_job_is_known_after_a_kill, open_quiet, cl
 	loud = begin("fresh", &k);
 	assert_true(fabs(predicted_s(&k) / before - 1.0) < 0.03);
 	finish(loud);
+}
+
+TEST_WITH(test_what_neighbours_do_to_a_job_is_known_from_the_table, open_mixed, close_one)
+{
+	const struct job_kind k = { "lenet5", 64, 20 };
+	double alone = predicted_s(&k), beside;
+	unsigned long long loud = begin("fresh", &k);
+
+	beside = predicted_s(&k);
+	finish(loud);
+	assert_true(beside > 1.15 * alone);
 }
 
 TEST_WITH(test_rollbacks_to_nowhere_are_refused, open_plain, close_one)
@@ -563,7 +595,10 @@ static int train_first(void **state)
 {
 	(void)state;
 	rng = rng_stream(20261116, 1);
-	make_model();
+	fixture_open(&school);
+	snprintf(table, sizeof table, "%s/runs.csv", school.dir);
+	snprintf(school.model, sizeof school.model, "%s/runs.model", school.dir);
+	make_model(table, school.model, false);
 	return 0;
 }
 

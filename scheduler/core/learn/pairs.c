@@ -301,6 +301,8 @@ static void count_user(struct row *r, uint32_t user)
 {
 	size_t least = 0, own = USERS;
 
+	if (user == PAIRS_OPERATOR)
+		return;
 	for (size_t i = 0; i < USERS; i++) {
 		r->user[i].weight *= 1.0 - 1.0 / MEMORY;
 		if (r->user[i].user == user && r->user[i].weight > 0.0)
@@ -331,6 +333,11 @@ static void add_score(struct pairs *p, struct row *r, const double *x, double sc
 	}
 	r->yy = r->yy * keep + score * score;
 	r->n = r->n * keep + 1.0;
+}
+
+double pairs_part(const struct pairs *p, double held, double processes)
+{
+	return held / fmax(p->out.room, processes);
 }
 
 void pairs_observe(struct pairs *p, const struct pairs_met *met, uint32_t user, double score)

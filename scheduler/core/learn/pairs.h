@@ -27,6 +27,7 @@
 #include "queueing/fluid.h"
 
 #define PAIRS_KINDS FLUID_MAX_KINDS /* that are told apart at a time */
+#define PAIRS_OPERATOR UINT32_MAX /* a user whom all others believe: runs of a table are the operator's */
 #define PAIRS_MOST 0.6931471805599453 /* of an effect: a factor of 2 */
 
 struct pairs;
@@ -75,6 +76,8 @@ struct pairs_met {                    /* what an ended job has met; kind 0: not 
 void pairs_meet(const struct pairs *p, const struct pairs_clock *c, const struct pairs_start *from,
                 uint16_t number, struct pairs_met *out);
 
+/* The part of the machine that so many of all processes hold. */
+double pairs_part(const struct pairs *p, double held, double processes);
 /* score: log(actual / foreseen by the common law), without what was learnt otherwise. */
 void pairs_observe(struct pairs *p, const struct pairs_met *met, uint32_t user, double score);
 

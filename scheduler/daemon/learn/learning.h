@@ -5,6 +5,7 @@
  *
  *   observe.c          what ended jobs teach: bounds, drift, which kinds of jobs are known
  *   past.c             the same of jobs that ended before a restart
+ *   mixed.c            what the tables of the models say of neighbours of another kind
  *   shown.c            what `stats` and a monitoring system show of it
  *   first.c            jobs of a type that has no model yet
  *   failing.c          batches that a user's jobs fail with

@@ -489,6 +489,7 @@ int learning_new(struct daemon *d, struct learning **out, struct err *err)
 	learning_use_versions(l);
 	for (size_t i = 0; i < l->n; i++)
 		begin_anew(l->learner[i]);
+	learning_teach_mixed(l);
 	*out = l;
 	return 0;
 }
@@ -504,6 +505,7 @@ void learning_model_changed(struct learning *l)
 			begin_anew(e);
 		learner_train_changed(e);
 	}
+	learning_teach_mixed(l);
 }
 
 void learning_free(struct learning *l)
