@@ -103,6 +103,8 @@ static void put_outcome(struct strbuf *out, const struct profile_journal *j, siz
 	json_open(&w, '{');
 	json_kv_int(&w, "run", (long long)run + 1);
 	json_kv_string(&w, "setting", strbuf_text(&setting));
+	if (p->neighbour)
+		json_kv_string(&w, "beside", j->design->neighbour[p->neighbour - 1].name);
 	json_kv_int(&w, "replication", p->replication);
 	json_kv_string(&w, "status", profile_status_name(o->status));
 	json_kv_string(&w, "started_at", o->started_at);
@@ -246,6 +248,25 @@ static int get_copies(const struct json *v, struct profile_outcome *o, size_t n)
 	return 0;
 }
 
+/* Neighbours come and go between two sessions, so that a run beside one has no number of its own: its setting
+ * names it. SIZE_MAX: no such run is planned now. */
+static size_t find_beside(const struct profile_journal *j, const char *setting)
+{
+	struct strbuf shown = { 0 };
+	size_t found = SIZE_MAX;
+
+	for (size_t i = 0; i < j->plan->n && found == SIZE_MAX; i++) {
+		if (!j->plan->run[i].neighbour)
+			continue;
+		strbuf_reset(&shown);
+		profile_describe(j->design, &j->plan->run[i], &shown);
+		if (!strcmp(strbuf_text(&shown), setting))
+			found = i;
+	}
+	strbuf_release(&shown);
+	return found;
+}
+
 static int get_outcome(const struct profile_journal *j, const struct json *v, size_t *out_run,
 		       struct profile_outcome *out)
 {
@@ -253,9 +274,15 @@ static int get_outcome(const struct profile_journal *j, const struct json *v, si
 	const char *status = json_string(json_get(v, "status"), "");
 	struct profile_outcome o = { .status = PROFILE_UNSTABLE };
 
-	if (!(run >= 1.0 && run <= (double)j->plan->n))
+	if (json_string(json_get(v, "beside"), NULL)) {
+		*out_run = find_beside(j, json_string(json_get(v, "setting"), ""));
+		if (*out_run == SIZE_MAX)
+			return 0;
+	} else if (run >= 1.0 && run <= (double)j->plan->n) {
+		*out_run = (size_t)run - 1;
+	} else {
 		return -1;
-	*out_run = (size_t)run - 1;
+	}
 	for (int s = PROFILE_OK; s < PROFILE_UNSTABLE; s++) {
 		if (!strcmp(status, status_name[s]))
 			o.status = (enum profile_status)s;
@@ -305,7 +332,8 @@ static int take_line(struct profile_journal *j, const struct json *v, size_t lin
 	if (line == 1)
 		return check_header(j, v, err);
 	if (!get_outcome(j, v, &run, &o)) {
-		keep(j, run, &o);
+		if (run != SIZE_MAX)
+			keep(j, run, &o);
 		return 0;
 	}
 	*out_torn = last;

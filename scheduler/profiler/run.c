@@ -265,6 +265,11 @@ static const struct profile_point *point_of(const struct running *r, size_t i)
 	return is_measured(r, i) ? r->p->point : &r->beside;
 }
 
+static const struct profile_design *design_of(const struct running *r, size_t i)
+{
+	return is_measured(r, i) ? r->p->design : profile_beside(r->p->design, r->p->point);
+}
+
 static int start_copy(struct running *r, size_t copy, int in, int tell, struct err *err)
 {
 	const struct profile_run_params *p = r->p;
@@ -272,7 +277,8 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 	int out_fd = -1, err_fd = -1;
 	char **word = NULL;
 	pid_t parent = getpid();
-	int rc = profile_argv(p->design, point_of(r, copy - 1), copy, &word, err);
+	const struct profile_design *d = design_of(r, copy - 1);
+	int rc = profile_argv(d, point_of(r, copy - 1), copy, &word, err);
 
 	if (!rc)
 		rc = log_open(p, copy, "out", &out_fd, err);
@@ -282,8 +288,7 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 		c->from_s = clock_monotonic_s();
 		c->pid = fork();
 		if (c->pid == 0)
-			become(word, p->design->work_dir, &p->signals->before, parent, in, out_fd, err_fd,
-			       tell);
+			become(word, d->work_dir, &p->signals->before, parent, in, out_fd, err_fd, tell);
 		if (c->pid < 0) {
 			c->pid = 0;
 			rc = err_fail(err, ERR_IO, "cannot start a process: %s", strerror(errno));
@@ -340,7 +345,7 @@ static void look(struct running *r)
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_started; i++) {
-		const char *cpus = profile_value(r->p->design, point_of(r, i)->level, "cpus");
+		const char *cpus = profile_value(design_of(r, i), point_of(r, i)->level, "cpus");
 
 		if (r->child[i].pid > 0)
 			program[n++] = (struct demand_program){ r->child[i].pid,

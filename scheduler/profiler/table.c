@@ -195,11 +195,37 @@ static unsigned phases_told(const struct profile_journal *j)
 	return told;
 }
 
+/* Is one of the runs that are done beside another kind of job? */
+static bool has_beside(const struct profile_journal *j)
+{
+	struct strbuf text = { 0 };
+	bool has = false;
+
+	for (size_t i = 0; i < j->plan->n && !has; i++) {
+		if (j->run[i].done)
+			profile_put_beside(j->design, &j->plan->run[i], &text);
+		has = text.len;
+	}
+	strbuf_release(&text);
+	return has;
+}
+
+static void put_beside(const struct profile_journal *j, size_t run, struct strbuf *out)
+{
+	struct strbuf text = { 0 };
+
+	profile_put_beside(j->design, &j->plan->run[run], &text);
+	csv_put(out, strbuf_text(&text));
+	strbuf_puts(out, ",");
+	out->failed |= text.failed;
+	strbuf_release(&text);
+}
+
 void profile_put_table(const struct profile_journal *j, const struct profile_verdict *v, struct strbuf *out)
 {
 	const struct profile_design *d = j->design;
 	static const uint16_t any[PROFILE_MAX_FACTORS];
-	bool processes = profile_value(d, any, "cpus") != NULL;
+	bool processes = profile_value(d, any, "cpus") != NULL, beside = has_beside(j);
 	unsigned told = phases_told(j);
 
 	put_settings(d, NULL, out);
@@ -209,7 +235,7 @@ void profile_put_table(const struct profile_journal *j, const struct profile_ver
 		if (told & 1u << k)
 			strbuf_printf(out, "%s,", phase_name[k]);
 	}
-	strbuf_puts(out, "max_rss_mb,replication,copy,status,started_at\n");
+	strbuf_printf(out, "%smax_rss_mb,replication,copy,status,started_at\n", beside ? "beside," : "");
 	for (size_t i = 0; i < j->plan->n; i++) {
 		const struct profile_outcome *o = &j->run[i];
 		const struct profile_point *p = &j->plan->run[i];
@@ -232,6 +258,8 @@ void profile_put_table(const struct profile_journal *j, const struct profile_ver
 				if (told & 1u << k)
 					put_number(out, m->phases.told & 1u << k ? m->phases.s[k] : NAN);
 			}
+			if (beside)
+				put_beside(j, i, out);
 			put_number(out, m->max_rss_mb);
 			strbuf_printf(out, "%u,%zu,%s,%s\n", p->replication, c + 1,
 				      profile_status_name(v->status[i]), o->started_at);
@@ -241,7 +269,10 @@ void profile_put_table(const struct profile_journal *j, const struct profile_ver
 
 void profile_put_curves(const struct profile_journal *j, const struct profile_verdict *v, struct strbuf *out)
 {
+	bool beside = has_beside(j);
+
 	put_settings(j->design, NULL, out);
+	strbuf_puts(out, beside ? "beside," : "");
 	strbuf_puts(out, "replication,copy,status,epoch,elapsed_s,loss,accuracy\n");
 	for (size_t i = 0; i < j->plan->n; i++) {
 		const struct profile_outcome *o = &j->run[i];
@@ -252,6 +283,8 @@ void profile_put_curves(const struct profile_journal *j, const struct profile_ve
 				const struct profile_epoch *at = &o->copy[c].epoch[e];
 
 				put_settings(j->design, p->level, out);
+				if (beside)
+					put_beside(j, i, out);
 				strbuf_printf(out, "%u,%zu,%s,%g,", p->replication, c + 1,
 					      profile_status_name(v->status[i]), at->epoch);
 				put_number(out, at->elapsed_s);

@@ -202,6 +202,15 @@ w=$dir/w/mine-postrider
 that "program: the path is in the description" grep -q 'metrics.top1' "$w/job.json"
 here profile mine-postrider -q
 code_is 0 "program: profile"
+that "alone there is nothing to run beside" sh -c "! grep -q beside '$dir/w/train-postrider/runs.csv'"
+that "without runs of two jobs there is nothing to compare with" sh -c "! grep -q beside '$dir/w/fit-postrider/runs.csv'"
+that "program: profile measures runs beside the others" sh -c "grep -q ',train,' '$w/runs.csv' && grep -q ',fit,' '$w/runs.csv'"
+that "program: the model has them" grep -q MIXD "$w/job.model"
+here profile mine-postrider -n
+says out "beside" "program: the plan has runs beside others"
+says out " fit " "program: and names them"
+here profile mine-postrider -n --no-mixed
+that "program: --no-mixed leaves them out" sh -c "! grep -q 'beside' '$dir/out'"
 here run mine-postrider --slo 4s --set width=32
 code_is 0 "program: run with a parameter of its own"
 says err "is promised" "program: the third command has a promise"

@@ -13,6 +13,7 @@
 #include "scheduler/cli/model/views.h"
 #include "scheduler/cli/profile/campaign_view.h"
 #include "scheduler/cli/profile/engine_option.h"
+#include "scheduler/cli/profile/neighbours.h"
 #include "scheduler/engines/profile_run.h"
 
 #define SUGGEST_MAX 1000
@@ -23,7 +24,7 @@ struct options {
 		*config;
 	double timeout_s; /* 0: not given */
 	uint64_t replications, seed, tries, suggest; /* UINT64_MAX: not given */
-	bool dry_run, restart, retry, warm_up;
+	bool dry_run, restart, retry, warm_up, no_mixed;
 	char **word;
 	size_t n_words; /* the words after -- */
 };
@@ -37,6 +38,7 @@ struct verb {
 	bool bar; /* show progress */
 	struct config *config; /* of the engine; NULL: the runs are on this machine */
 	struct engine_runner runner;
+	struct neighbours neighbours;
 };
 
 /* ---- the design from file and flags ---- */
@@ -76,6 +78,44 @@ static int flags_into_design(struct profile_design *d, const struct options *o, 
 	return 0;
 }
 
+static bool is_local(const struct options *o)
+{
+	return !o->executor || !strcmp(o->executor, ENGINE_LOCAL);
+}
+
+/* Who may run beside the job. What was measured beside somebody else is in the table already, so that
+ * measuring again is not another experiment. */
+static int find_neighbours(struct verb *v, struct err *err)
+{
+	const struct options *o = v->o;
+	struct profile_design *d = &v->k.design;
+	int rc = 0;
+
+	if (!o->no_mixed && is_local(o) && (v->in_folder || o->config))
+		rc = neighbours_find(&v->neighbours, o->config, v->in_folder ? v->folder.job : NULL, err);
+	d->neighbour = v->neighbours.of;
+	d->n_neighbours = v->neighbours.n;
+	return rc;
+}
+
+static void tell_neighbours(const struct verb *v)
+{
+	const struct profile_campaign *k = &v->k;
+	struct strbuf names = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->plan.n; i++)
+		n += k->plan.run[i].neighbour && !k->journal.run[i].done;
+	for (size_t i = 0; i < k->design.n_neighbours; i++)
+		strbuf_printf(&names, "%s%s", i ? ", " : "", k->design.neighbour[i].name);
+	if (n)
+		cli_notice(v->c,
+			   "%zu of the runs %s beside a job of type %s, to see what it does to this one; "
+			   "--no-mixed leaves them out",
+			   n, n == 1 ? "is" : "are", strbuf_text(&names));
+	strbuf_release(&names);
+}
+
 static int campaign_prepare(struct verb *v, struct err *err)
 {
 	const struct options *o = v->o;
@@ -92,6 +132,8 @@ static int campaign_prepare(struct verb *v, struct err *err)
 	if (!rc)
 		rc = flags_into_design(&k->design, o, err);
 	if (!rc)
+		rc = find_neighbours(v, err);
+	if (!rc)
 		rc = profile_campaign_plan(k, err);
 	if (!rc && n >= (int)sizeof k->dir - 64)
 		rc = err_fail(err, ERR_ARG, "the path of the work folder is too long");
@@ -106,7 +148,7 @@ static int choose_executor(struct verb *v, struct err *err)
 	const struct config_engine *e = NULL;
 	int rc;
 
-	if (!name || !strcmp(name, ENGINE_LOCAL))
+	if (is_local(v->o))
 		return 0;
 	if (v->k.design.mixed)
 		return err_fail(err, ERR_ARG, "mixed runs need this machine: leave out --executor");
@@ -235,6 +277,7 @@ static int run_campaign(struct verb *v, struct err *err)
 	profile_signals_hold(&k->signals);
 	rc = profile_campaign_open(k, v->o->restart ? PROFILE_RESTART : PROFILE_RESUME, v->o->retry, err);
 	if (!rc) {
+		tell_neighbours(v);
 		if (k->run)
 			engine_runner_clean(&v->runner, k->dir);
 		rc = profile_campaign_run(k, err);
@@ -339,8 +382,6 @@ static int check_usage(const struct cli *c, const struct options *o)
 	if (o->command && o->n_words)
 		return cli_usage_error(c,
 				       "the command comes from --command or from what follows --, not both");
-	if (o->config && !o->executor)
-		return cli_usage_error(c, "--config says what an engine is like: add --executor NAME");
 	if (o->restart && o->retry)
 		return cli_usage_error(
 			c, "give either --restart (measures everything) or --retry (measures what failed)");
@@ -381,6 +422,7 @@ static int profile(struct verb *v)
 		code = code ? code : trained;
 	}
 	profile_campaign_release(&v->k);
+	neighbours_release(&v->neighbours);
 	config_free(v->config);
 	return code;
 }
@@ -434,8 +476,12 @@ int verb_profile(int argc, char **argv)
 		  "run the copies on a cluster: slurm, or an engine of --config\n(default: local, this "
 		  "machine)",
 		  &o.executor },
-		{ 0, "config", CLI_TEXT, "FILE", "the configuration that has the engine of --executor",
+		{ 0, "config", CLI_TEXT, "FILE",
+		  "the configuration that has the engine of --executor, or whose\ntypes may run beside the "
+		  "job "
+		  "(default: those of run)",
 		  &o.config },
+		{ 0, "no-mixed", CLI_FLAG, NULL, "measure no runs beside other types of jobs", &o.no_mixed },
 		{ 'n', "dry-run", CLI_FLAG, NULL, "print the plan and its duration, but run nothing",
 		  &o.dry_run },
 		{ 0 },

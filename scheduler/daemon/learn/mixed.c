@@ -1,14 +1,35 @@
 /* What the tables behind the models say of neighbours of another kind: it is where the scheduler starts from.
  * Ended jobs add to it. See learning.h. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "common/log.h"
 #include "scheduler/daemon/learn/learning_internal.h"
 
 struct seen_as { /* a job as the scheduler tells its kind */
 	struct job_values values;
+	char text[MIXED_MAX_TEXT + 1]; /* its categories, which the values point into */
 	struct sched_request r;
 };
+
+/* "network=vgg,data=big": those that the model has no column for are left out. */
+static int give(struct seen_as *as, const struct schema *schema, const char *categories, struct err *err)
+{
+	char *rest = as->text, *name;
+	int rc = 0;
+
+	snprintf(as->text, sizeof as->text, "%s", categories);
+	while (!rc && (name = strsep(&rest, ","))) {
+		const char *value = strchr(name, '=');
+
+		if (!value)
+			continue;
+		name[value++ - name] = '\0';
+		rc = job_values_bind(&as->values, schema, (const char *const[]){ name }, &value, 1, err);
+	}
+	return rc;
+}
 
 /* A job of the type with these categories. Where they do not say one, it is the usual one of the type. */
 static int see(struct learning *l, const struct job_type *type, const char *categories, struct seen_as *out,
@@ -24,8 +45,8 @@ static int see(struct learning *l, const struct job_type *type, const char *cate
 	rc = job_values_init(&out->values, schema, err);
 	for (size_t i = 0; i < type->n_params && schema && !rc; i++)
 		job_values_put(&out->values, schema, columns->param[i], type->param[i].otherwise, NAN);
-	if (!rc && *categories && schema)
-		rc = job_values_parse(&out->values, schema, categories, err);
+	if (!rc && schema)
+		rc = give(out, schema, categories, err);
 	out->r.values = schema ? &out->values : NULL;
 	return rc;
 }

@@ -278,6 +278,79 @@ TEST(test_a_mixed_run_is_one_job_beside_jobs_of_another_setting)
 	world_free(w);
 }
 
+/* Beside a job of another design, with its own command. */
+static struct world *beside_world(const struct profile_neighbour *n, size_t n_neighbours)
+{
+	struct world *w = world_new("neighbours", GOOD);
+	char *word[] = { (char *)"/bin/sh", (char *)"-c", (char *)"sleep 0.3; echo accuracy 0.9",
+			 (char *)"{batch}" };
+	struct err err = { 0 };
+
+	profile_plan_release(&w->k.plan);
+	w->k.design.neighbour = n;
+	w->k.design.n_neighbours = n_neighbours;
+	assert_int_equal(profile_design_factor(&w->k.design, "njobs=1,2", &err), 0);
+	assert_int_equal(profile_design_argv(&w->k.design, word, 4, &err), 0);
+	assert_int_equal(profile_campaign_plan(&w->k, &err), 0);
+	return w;
+}
+
+static void make_neighbour(struct profile_design *d, const char *script)
+{
+	char *word[] = { (char *)"/bin/sh", (char *)"-c", (char *)script, (char *)"{network}",
+			 (char *)"{batch}" };
+	struct err err = { 0 };
+
+	profile_design_init(d);
+	assert_int_equal(profile_design_factor(d, "network=lenet,vgg,resnet", &err), 0);
+	assert_int_equal(profile_design_factor(d, "batch=8,16", &err), 0);
+	assert_int_equal(profile_design_argv(d, word, 5, &err), 0);
+	assert_int_equal(profile_design_check(d, &err), 0);
+}
+
+TEST(test_a_few_runs_are_beside_jobs_of_other_designs)
+{
+	char log[400], script[600];
+	struct profile_design other;
+	struct profile_neighbour n[2] = { { "loud", &other }, { "louder", &other } };
+	struct err err = { 0 };
+	struct world *w;
+
+	snprintf(log, sizeof log, "%s/neighbours.log", support_temp_dir());
+	snprintf(script, sizeof script, "echo $0 $1 >>%s; sleep 0.02", log);
+	make_neighbour(&other, script);
+	w = beside_world(n, 0);
+	assert_int_equal(w->k.plan.n, 4);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_null(strstr(text_of(w->table), "beside"));
+	world_free(w);
+	/* one that is known later: its run is added, the others stay */
+	w = beside_world(n, 1);
+	assert_int_equal(w->k.plan.n, 5);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->n_runs, 1);
+	assert_true(strstr(text_of(log), "vgg 8\nvgg 8\n") != NULL); /* started again while the run goes on */
+	assert_int_equal(lines_of(w->table), 1 + 2 * 1 + 2 * 2 + 1);
+	assert_non_null(strstr(text_of(w->table), ",loud network=vgg,")); /* no comma in it: no quotes */
+	world_free(w);
+	/* and a second one, before it: each run is found again by who was beside it */
+	n[1] = n[0];
+	snprintf(n[0].name, sizeof n[0].name, "new");
+	w = beside_world(n, 2);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->n_runs, 1);
+	assert_non_null(strstr(text_of(w->table), ",new network=vgg,"));
+	assert_non_null(strstr(text_of(w->table), ",loud network=vgg,"));
+	world_free(w);
+	/* nobody is known any more: what was measured alone is as it was */
+	w = beside_world(n, 0);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->n_runs, 0);
+	assert_null(strstr(text_of(w->table), "beside"));
+	world_free(w);
+	profile_design_release(&other);
+}
+
 TEST(test_nothing_beside_a_mixed_run_survives_it)
 {
 	char log[400], script[600];
