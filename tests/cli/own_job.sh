@@ -191,6 +191,48 @@ code_is 0 "shell: run"
 says err "is promised" "shell: the third command has a promise"
 twenty fit 4s
 
+# ---- measuring that is stopped: what it has is in use ----
+
+cat >"$dir/w/halt.sh" <<'END'
+#!/bin/sh
+[ ! -e halt.wait ] || sleep 60
+sleep 0.05
+echo "accuracy 0.$((90 - $1 / 16))"
+END
+chmod +x "$dir/w/halt.sh"
+stop_profile() { # SIGNAL LINES: stops the profile of halt.sh when its journal has so many
+	(cd "$dir/w" && exec env --default-signal=INT "$postrider" profile halt-postrider >"$dir/out" 2>"$dir/err") &
+	pid=$!
+	n=0
+	until [ $n -ge 600 ] || [ "$(cat "$dir/w/halt-postrider/runs.csv.profile/journal.jsonl" 2>/dev/null | wc -l)" -ge "$2" ]; do
+		n=$((n + 1))
+		sleep 0.02
+	done
+	: >"$dir/w/halt.wait"
+	sleep 0.3
+	kill "-$1" "$pid"
+	wait "$pid"
+	code=$? ran="profile, stopped by $1"
+	rm -f "$dir/w/halt.wait"
+}
+here init --yes --factor batch=16,32,64,128 -- ./halt.sh '{batch}'
+code_is 0 "stopped: init"
+stop_profile KILL 10
+that "stopped: a profile that was killed leaves no model" test ! -e "$dir/w/halt-postrider/job.model"
+here run halt-postrider --slo 20s
+code_is 0 "stopped: run"
+says err "has runs that no model was trained on" "stopped: run trains on what was measured"
+says err "is promised" "stopped: and has a promise"
+here run halt-postrider --slo 20s
+that "stopped: once is enough" sh -c "! grep -q 'no model was trained' '$dir/err'"
+rm "$dir/w/halt-postrider/job.model"
+stop_profile INT 14
+code_is 130 "stopped: Ctrl-C is exit code 130"
+says err "the same command continues there" "stopped: it says how to go on"
+says out "Model written to" "stopped: and trains on what was measured"
+here run halt-postrider --slo 20s
+says err "is promised" "stopped: which run knows at once"
+
 # ---- a program with a configuration file, a path into its JSON, a factor of its own ----
 
 here init --yes -- ./prog base.ini 'batch={batch}' 'width={width}'

@@ -301,21 +301,6 @@ static int run_campaign(struct verb *v, struct err *err)
 
 /* ---- the model of a job's folder ---- */
 
-static bool has_curves(const struct profile_campaign *k)
-{
-	if (!profile_factor_find(&k->design, "epochs"))
-		return false;
-	for (size_t i = 0; i < k->plan.n; i++) {
-		const struct profile_outcome *o = &k->journal.run[i];
-
-		for (size_t c = 0; o->done && c < o->n_copies; c++) {
-			if (o->copy[c].n_epochs > 1)
-				return true;
-		}
-	}
-	return false;
-}
-
 static double mean_time(const struct profile_campaign *k)
 {
 	double sum = 0.0;
@@ -335,20 +320,9 @@ static int train_folder(struct verb *v)
 {
 	struct job_folder *f = &v->folder;
 	struct strbuf working = { 0 }, failed = { 0 };
-	char *argv[12] = { "train", f->table, "-o", f->model, "--policy", "postrider" };
-	int argc = 6, code;
-	struct err err = { 0 };
+	int code = job_folder_train(f, v->c->quiet);
 	char a[32];
 
-	if (has_curves(&v->k)) {
-		argv[argc++] = "--curves";
-		argv[argc++] = f->curves;
-	}
-	if (v->c->quiet)
-		argv[argc++] = "-q";
-	code = train_in_words(argc, argv);
-	if (!code && job_folder_configure(f, &err))
-		code = cli_fail(&err);
 	job_folder_batches(f, &working, &failed);
 	if (failed.len)
 		cli_notice(v->c, "no run with batch %s ended well; 'postrider run' chooses among %s",
@@ -366,7 +340,20 @@ static int exit_code(const struct profile_campaign *k)
 {
 	if (k->signal)
 		return 128 + k->signal;
-	return k->verdict.n_failed + k->verdict.n_timeout + k->verdict.n_unstable ? 1 : 0;
+	/* Unstable runs are left out; the table is good without them. */
+	return k->verdict.n_failed + k->verdict.n_timeout || !k->verdict.n_ok ? 1 : 0;
+}
+
+/* Also where nothing else is said: the table has less in it than the plan. */
+static void tell_unstable(const struct profile_campaign *k)
+{
+	size_t n = k->verdict.n_unstable;
+
+	if (n && k->verdict.n_ok)
+		fprintf(stderr,
+			"postrider: %zu of %zu runs stayed unstable and %s left out of the table; --retry "
+			"measures %s again\n",
+			n, k->journal.n_done, n == 1 ? "is" : "are", n == 1 ? "it" : "them");
 }
 
 static int check_usage(const struct cli *c, const struct options *o)
@@ -416,7 +403,9 @@ static int profile(struct verb *v)
 	if (!rc)
 		rc = o->dry_run ? print_plan(v, &err) : run_campaign(v, &err);
 	code = rc ? cli_fail(&err) : o->dry_run ? 0 : exit_code(&v->k);
-	if (!rc && v->in_folder && !o->dry_run && !v->k.signal && !c->output && v->k.verdict.n_ok) {
+	if (!rc && !o->dry_run)
+		tell_unstable(&v->k);
+	if (!rc && v->in_folder && !o->dry_run && !c->output && v->k.verdict.n_ok) {
 		int trained = train_folder(v);
 
 		code = code ? code : trained;
@@ -495,7 +484,7 @@ int verb_profile(int argc, char **argv)
 			"run is\n"
 			"saved before the next one starts: if it is interrupted, the same command continues "
 			"where\n"
-			"it stopped. The exit code is 1 if a run failed or stayed unstable. In a FOLDER that "
+			"it stopped. The exit code is 1 if a run failed. In a FOLDER that "
 			"init\n"
 			"made, the tables and the model that is trained on them are written there.",
 		.option = option,
