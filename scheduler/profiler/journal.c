@@ -35,6 +35,15 @@ void profile_outcome_release(struct profile_outcome *o)
 	*o = (struct profile_outcome){ 0 };
 }
 
+bool profile_outcome_cut(const struct profile_outcome *o)
+{
+	for (size_t i = 0; i < o->n_copies; i++) {
+		if (o->copy[i].cut_epochs > 0.0)
+			return true;
+	}
+	return false;
+}
+
 double profile_outcome_time(const struct profile_outcome *o)
 {
 	double sum = 0.0;
@@ -78,6 +87,8 @@ static void put_copy(struct json_writer *w, const struct profile_copy *c)
 	}
 	json_kv_int(w, "exit", c->exit_code);
 	json_kv_int(w, "signal", c->signal);
+	if (c->cut_epochs > 0.0)
+		json_kv_number(w, "cut_epochs", c->cut_epochs);
 	json_kv_open(w, "curve", '[');
 	for (size_t i = 0; i < c->n_epochs; i++) {
 		json_open(w, '[');
@@ -240,6 +251,7 @@ static int get_copies(const struct json *v, struct profile_outcome *o, size_t n)
 		}
 		c->exit_code = (int)fmin(fmax(json_number(json_get(v, "exit"), 0.0), 0.0), 255.0);
 		c->signal = (int)fmin(fmax(json_number(json_get(v, "signal"), 0.0), 0.0), 255.0);
+		c->cut_epochs = fmax(json_number(json_get(v, "cut_epochs"), 0.0), 0.0);
 		if (get_curve(json_get(v, "curve"), c))
 			return -1;
 		if (o->status == PROFILE_OK && !(c->time_s > 0.0))

@@ -233,6 +233,24 @@ says out "Model written to" "stopped: and trains on what was measured"
 here run halt-postrider --slo 20s
 says err "is promised" "stopped: which run knows at once"
 
+# ---- a budget is a limit ----
+
+here init --yes --name limit --factor batch=4,8,16 --factor epochs=1,2,400 -- ./train.py --batch-size '{batch}' --epochs '{epochs}'
+code_is 0 "budget: init"
+from=$(date +%s%N)
+here profile limit-postrider --budget 4s
+took=$((($(date +%s%N) - from) / 1000000))
+code_is 0 "budget: profile"
+that "budget: it ends in time, training included ($took ms)" test "$took" -lt 9000
+says err "the budget is spent" "budget: it says so"
+says out "batch=8 epochs=400 njobs=1: about" "budget: it says how long the longest job takes"
+says out "would measure the other" "budget: and what more time would buy"
+that "budget: a run that was cut is of the epochs it had" test -z "$(awk -F, '$4 == 400' "$dir/w/limit-postrider/runs.csv")"
+here run limit-postrider --slo 60s --epochs 20
+says err "is promised" "budget: run has a promise of more epochs than any whole run had"
+here profile limit-postrider --budget 4s --executor slurm
+code_is 2 "budget: needs this machine"
+
 # ---- a program with a configuration file, a path into its JSON, a factor of its own ----
 
 here init --yes -- ./prog base.ini 'batch={batch}' 'width={width}'
@@ -246,7 +264,7 @@ here profile mine-postrider -q
 code_is 0 "program: profile"
 that "alone there is nothing to run beside" sh -c "! grep -q beside '$dir/w/train-postrider/runs.csv'"
 that "without runs of two jobs there is nothing to compare with" sh -c "! grep -q beside '$dir/w/fit-postrider/runs.csv'"
-that "program: profile measures runs beside the others" sh -c "grep -q ',train,' '$w/runs.csv' && grep -q ',fit,' '$w/runs.csv'"
+that "program: profile measures runs beside the others" sh -c "grep -q ',limit,' '$w/runs.csv' && grep -q ',fit,' '$w/runs.csv'"
 that "program: the model has them" grep -q MIXD "$w/job.model"
 here profile mine-postrider -n
 says out "beside" "program: the plan has runs beside others"

@@ -22,7 +22,7 @@ struct options {
 	struct cli_list factor;
 	const char *design, *command, *accuracy, *regex, *curves, *workdir, *max_spread, *model, *executor,
 		*config;
-	double timeout_s; /* 0: not given */
+	double timeout_s, budget_s; /* 0: not given */
 	uint64_t replications, seed, tries, suggest; /* UINT64_MAX: not given */
 	bool dry_run, restart, retry, warm_up, no_mixed;
 	char **word;
@@ -125,6 +125,7 @@ static int campaign_prepare(struct verb *v, struct err *err)
 			   : snprintf(k->dir, sizeof k->dir, "%s.profile", output);
 	int rc = 0;
 
+	k->budget_s = o->budget_s;
 	k->table = v->c->output ? v->c->output : v->in_folder ? v->folder.table : NULL;
 	k->curves = o->curves ? o->curves : v->in_folder ? v->folder.curves : NULL;
 	if (v->c->n_args)
@@ -293,6 +294,11 @@ static int run_campaign(struct verb *v, struct err *err)
 			"the same command continues there\n",
 			k->journal.n_done, k->plan.n, cli_clean(k->journal.path));
 	profile_signals_release(&k->signals);
+	if (!rc && k->spent)
+		fprintf(stderr,
+			"postrider: the budget is spent, with %zu of %zu runs; the same command continues "
+			"there\n",
+			k->journal.n_done, k->plan.n);
 	if (!rc && !k->signal)
 		rc = print_summary(v, model, err);
 	model_free(model);
@@ -315,6 +321,37 @@ static double mean_time(const struct profile_campaign *k)
 	return n ? sum / (double)n : NAN;
 }
 
+/* What the time has bought, and what more of it would. */
+static void tell_outlook(const struct verb *v)
+{
+	const struct profile_campaign *k = &v->k;
+	struct profile_outlook o;
+	struct model *m = NULL;
+	struct strbuf setting = { 0 };
+	size_t left = k->plan.n - k->journal.n_done;
+	char a[32], b[32], c[32];
+
+	if (cli_model_open(v->folder.model, &m, NULL) || profile_outlook(k, m, &o, NULL)) {
+		model_free(m);
+		return;
+	}
+	profile_describe(&k->design, &o.point, &setting);
+	if (o.upper_s > 0.0)
+		printf("%s: about %s, at most %s at 90 %%.\n", cli_clean(strbuf_text(&setting)),
+		       text_seconds(o.time_s, a), text_seconds(o.upper_s, b));
+	else
+		printf("%s: about %s, without a bound so far.\n", cli_clean(strbuf_text(&setting)),
+		       text_seconds(o.time_s, a));
+	if (left && k->left_s > 0.0) {
+		printf("Another %s would measure the other %zu runs", text_seconds(k->left_s, a), left);
+		if (o.narrow_s < 0.98 * o.upper_s)
+			printf(": at most %s -> about %s", b, text_seconds(o.narrow_s, c));
+		printf(".\n");
+	}
+	strbuf_release(&setting);
+	model_free(m);
+}
+
 /* Trains what was measured and hands it to the daemon. Returns the exit code. */
 static int train_folder(struct verb *v)
 {
@@ -331,6 +368,8 @@ static int train_folder(struct verb *v)
 	strbuf_release(&failed);
 	if (code || v->c->quiet || v->c->json)
 		return code;
+	if (v->k.journal.n_done < v->k.plan.n)
+		tell_outlook(v);
 	printf("Model written to %s.\n\nnext  postrider run %s --slo %s\n", cli_clean(f->model),
 	       cli_clean(f->shown), job_folder_slo(2.0 * mean_time(&v->k), a));
 	return fflush(stdout) ? 1 : 0;
@@ -369,6 +408,8 @@ static int check_usage(const struct cli *c, const struct options *o)
 	if (o->command && o->n_words)
 		return cli_usage_error(c,
 				       "the command comes from --command or from what follows --, not both");
+	if (o->budget_s > 0.0 && !is_local(o))
+		return cli_usage_error(c, "--budget needs this machine: leave out --executor");
 	if (o->restart && o->retry)
 		return cli_usage_error(
 			c, "give either --restart (measures everything) or --retry (measures what failed)");
@@ -447,6 +488,11 @@ int verb_profile(int argc, char **argv)
 		  &o.workdir },
 		{ 0, "timeout", CLI_DURATION, "TIME", "time limit of one run, for example 300s (default: 1h)",
 		  &o.timeout_s },
+		{ 0, "budget", CLI_DURATION, "TIME",
+		  "end after this time, for example 3m, with the runs that tell\nmost; a run is cut at the "
+		  "end "
+		  "of an epoch",
+		  &o.budget_s },
 		{ 0, "tries", CLI_COUNT, "K", "measure an unstable run at most K times (default: 3)",
 		  &o.tries },
 		{ 0, "max-spread", CLI_TEXT, "SHARE",
