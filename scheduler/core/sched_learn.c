@@ -158,7 +158,7 @@ void sched_teach(struct sched *s, const struct sched_mixed *m)
 		met.beside[0].share = pairs_part(s->pairs, m->held, m->processes);
 		met.n = 1;
 	}
-	pairs_observe(s->pairs, &met, PAIRS_OPERATOR, m->score);
+	pairs_teach(s->pairs, &met, m->score);
 	s->plan_ns = INT64_MIN;
 }
 

@@ -301,8 +301,6 @@ static void count_user(struct row *r, uint32_t user)
 {
 	size_t least = 0, own = USERS;
 
-	if (user == PAIRS_OPERATOR)
-		return;
 	for (size_t i = 0; i < USERS; i++) {
 		r->user[i].weight *= 1.0 - 1.0 / MEMORY;
 		if (r->user[i].user == user && r->user[i].weight > 0.0)
@@ -340,7 +338,8 @@ double pairs_part(const struct pairs *p, double held, double processes)
 	return held / fmax(p->out.room, processes);
 }
 
-void pairs_observe(struct pairs *p, const struct pairs_met *met, uint32_t user, double score)
+/* user NULL: everybody believes it. */
+static void learn(struct pairs *p, const struct pairs_met *met, const uint32_t *user, double score)
 {
 	double x[N] = { 1.0 }, weight[VARIANCES], variance;
 	uint16_t own = met->kind ? number_of(p, met->kind) : 0;
@@ -356,7 +355,8 @@ void pairs_observe(struct pairs *p, const struct pairs_met *met, uint32_t user, 
 			x[g] = fmax(0.0, fmin(1.0, met->beside[i].share));
 	}
 	add_score(p, r, x, score);
-	count_user(r, user);
+	if (user)
+		count_user(r, *user);
 	variance = variance_of_scores(p);
 	for (size_t v = 0; v < VARIANCES; v++)
 		fit_row(r, variance, v);
@@ -364,6 +364,16 @@ void pairs_observe(struct pairs *p, const struct pairs_met *met, uint32_t user, 
 	p->learnt = false;
 	for (size_t k = 0; k < p->out.n; k++)
 		p->learnt |= conclude(p, k, weight);
+}
+
+void pairs_observe(struct pairs *p, const struct pairs_met *met, uint32_t user, double score)
+{
+	learn(p, met, &user, score);
+}
+
+void pairs_teach(struct pairs *p, const struct pairs_met *met, double score)
+{
+	learn(p, met, NULL, score);
 }
 
 /* ---- what was learnt ---- */

@@ -27,7 +27,6 @@
 #include "queueing/fluid.h"
 
 #define PAIRS_KINDS FLUID_MAX_KINDS /* that are told apart at a time */
-#define PAIRS_OPERATOR UINT32_MAX /* a user whom all others believe: runs of a table are the operator's */
 #define PAIRS_MOST 0.6931471805599453 /* of an effect: a factor of 2 */
 
 struct pairs;
@@ -80,6 +79,8 @@ void pairs_meet(const struct pairs *p, const struct pairs_clock *c, const struct
 double pairs_part(const struct pairs *p, double held, double processes);
 /* score: log(actual / foreseen by the common law), without what was learnt otherwise. */
 void pairs_observe(struct pairs *p, const struct pairs_met *met, uint32_t user, double score);
+/* The same of a run of a table: it is the operator's, whom all users believe. */
+void pairs_teach(struct pairs *p, const struct pairs_met *met, double score);
 
 /* The effect on a job of `kind` of neighbours of kind `beside`, for people and tests; 0: none. */
 double pairs_effect(const struct pairs *p, uint64_t kind, uint64_t beside);
