@@ -23,6 +23,7 @@ void model_free(struct model *m)
 		return;
 	target_release(&m->time);
 	target_release(&m->accuracy);
+	mixed_release(&m->mixed);
 	features_free(m->features);
 	schema_free(m->schema);
 	free(m->candidate);

@@ -6,13 +6,14 @@
 
 #include "predictors/belief.h"
 #include "predictors/models/conformal.h"
+#include "predictors/models/mixed.h"
 #include "predictors/models/spread.h"
 #include "predictors/data/features.h"
 #include "predictors/predictor.h"
 #include "predictors/data/score.h"
 
 #define MODEL_MAX_BYTES ((size_t)1 << 30)
-#define MODEL_FORMAT_VERSION 4 /* written; all from 1 on are read */
+#define MODEL_FORMAT_VERSION 5 /* written; all from 1 on are read */
 
 struct model_target {                   /* the model of one target; ops NULL: there is none */
 	struct predictor predictor;
@@ -34,6 +35,7 @@ struct model {
 	struct schema *schema;
 	struct features *features;
 	struct model_target time, accuracy;
+	struct mixed_runs mixed;        /* runs beside jobs of another kind; none: the table has none */
 	double *candidate; size_t n_candidates; /* values of the decision a what-if tries, ascending */
 	uint64_t seed, data_fingerprint;
 	size_t data_rows;

@@ -10,6 +10,7 @@
 #include "common/phases.h"
 #include "common/text/text.h"
 #include "common/text/hash.h"
+#include "predictors/models/mixed.h"
 
 #define NAME_SHOWN 200 /* bytes of a file's name in a message */
 
@@ -270,6 +271,47 @@ static int read_targets(struct table *t, enum table_needs needs, bool *used, str
 	return rc;
 }
 
+/* A run beside jobs of another kind says how long such a job takes there, and nothing about the law of
+ * sharing among equal jobs. */
+static int read_beside(struct table *t, bool *used, struct err *err)
+{
+	int at = schema_find_any(t->schema, TABLE_BESIDE_COLUMN) >= 0
+			 ? -1
+			 : csv_column(t->csv, TABLE_BESIDE_COLUMN);
+	char type[MIXED_MAX_TEXT + 1];
+	size_t n = 0;
+
+	if (at < 0)
+		return 0;
+	used[at] = true;
+	for (size_t i = 0; i < t->n_rows; i++)
+		n += *csv_cell(t->csv, t->row[i], (size_t)at) != '\0';
+	if (!n || !t->time)
+		return 0;
+	t->beside = mem_calloc(t->n_rows, sizeof *t->beside);
+	t->mixed_time = mem_array(t->n_rows, sizeof *t->mixed_time);
+	if (!t->beside || !t->mixed_time)
+		return nomem(t->csv, err);
+	for (size_t i = 0; i < t->n_rows; i++) {
+		const char *text = csv_cell(t->csv, t->row[i], (size_t)at);
+
+		t->mixed_time[i] = NAN;
+		if (!*text)
+			continue;
+		if (strlen(text) > MIXED_MAX_TEXT || !table_is_utf8(text) ||
+		    !mixed_neighbour(text, type, sizeof type))
+			return err_fail(err, ERR_FORMAT,
+					"%s:%u: column " TABLE_BESIDE_COLUMN
+					": '%.60s' names no neighbours: need a job type, "
+					"NAME=VALUE,NAME=VALUE, or both with a blank between them",
+					csv_name(t->csv), t->csv->line[t->row[i]], text);
+		t->beside[i] = (char *)text;
+		t->mixed_time[i] = t->time[i];
+		t->time[i] = NAN;
+	}
+	return 0;
+}
+
 static int list_ignored(struct table *t, const bool *used, struct err *err)
 {
 	const struct schema *s = t->schema;
@@ -329,6 +371,10 @@ static uint64_t fingerprint(const struct table *t)
 		h = hash_column(h, s->time, t->time, NULL, t->n_rows);
 	if (t->accuracy)
 		h = hash_column(h, s->accuracy, t->accuracy, NULL, t->n_rows);
+	if (t->beside) {
+		h = hash_column(h, TABLE_BESIDE_COLUMN, NULL, t->beside, t->n_rows);
+		h = hash_column(h, s->time, t->mixed_time, NULL, t->n_rows);
+	}
 	return h;
 }
 
@@ -365,6 +411,8 @@ int table_read(const struct csv *csv, const struct schema *schema, enum table_ne
 		rc = read_derived(t, used, err);
 	if (!rc)
 		rc = read_targets(t, needs, used, err);
+	if (!rc)
+		rc = read_beside(t, used, err);
 	if (!rc)
 		rc = list_ignored(t, used, err);
 	if (!rc)
@@ -435,6 +483,8 @@ void table_free(struct table *t)
 	free(t->row);
 	free(t->time);
 	free(t->accuracy);
+	free(t->beside);
+	free(t->mixed_time);
 	free(t->ignored);
 	for (size_t i = 0; i < t->n_owned; i++)
 		free(t->owned[i]);

@@ -25,6 +25,10 @@ struct table {
 	uint32_t *row;                   /* index of each kept row among all, n_rows + n_excluded */
 	struct table_column *column;     /* schema->n_columns of them, then schema->n_derived */
 	double *time, *accuracy;         /* n_rows, NaN where missing; NULL if the column is absent */
+	/* Runs beside jobs of another kind (models/mixed.h): who they were, NULL in other rows. Their times
+	 * are in mixed_time and missing in `time`. Both NULL: there are none. */
+	char **beside;
+	double *mixed_time;
 	size_t n_excluded;               /* rows left out by the schema's exclude rules */
 	char **ignored; size_t n_ignored;/* csv columns the schema does not know; borrowed from the csv */
 	uint64_t fingerprint;            /* of the names and values that are used, in the schema's terms */
@@ -48,6 +52,7 @@ void table_free(struct table *t);
  * `job_cpu_mean` (percent of one core), and its phases, by the columns of common/phases.h, the first three of
  * which must be there. To be freed; NULL: the table has none of these columns, or its schema has them for
  * something else. */
+#define TABLE_BESIDE_COLUMN "beside"
 #define TABLE_CPU_COLUMN "job_cpu_mean"
 int table_seen(const struct table *t, struct calibrate_seen **out, struct err *err);
 

@@ -15,7 +15,7 @@ struct table_builder {
 	struct table *t; /* has an array for every column, for the time and for the accuracy */
 	const struct schema *schema;
 	char *name;
-	size_t cap, cap_owned;
+	size_t cap, cap_owned, cap_beside;
 	bool time, accuracy; /* named by some row */
 };
 
@@ -89,6 +89,21 @@ static bool resize(void *array, size_t n, size_t size)
 	return more;
 }
 
+/* Who ran beside the runs; rows from before the first table that says so have nobody. */
+static bool make_room_beside(struct table_builder *b, size_t cap)
+{
+	struct table *t = b->t;
+
+	if (!resize(&t->beside, cap, sizeof *t->beside) ||
+	    !resize(&t->mixed_time, cap, sizeof *t->mixed_time))
+		return false;
+	for (; b->cap_beside < cap; b->cap_beside++) {
+		t->beside[b->cap_beside] = NULL;
+		t->mixed_time[b->cap_beside] = NAN;
+	}
+	return true;
+}
+
 static int make_room(struct table_builder *b, size_t more, struct err *err)
 {
 	size_t need = b->t->n_rows + more, cap = b->cap ? b->cap : 64;
@@ -102,7 +117,7 @@ static int make_room(struct table_builder *b, size_t more, struct err *err)
 	while (cap < need)
 		cap *= 2;
 	ok = resize(&t->row, cap, sizeof *t->row) && resize(&t->time, cap, sizeof *t->time) &&
-	     resize(&t->accuracy, cap, sizeof *t->accuracy);
+	     resize(&t->accuracy, cap, sizeof *t->accuracy) && (!t->beside || make_room_beside(b, cap));
 	for (size_t i = 0; i < n_sources(b->schema) && ok; i++)
 		ok = t->column[i].kind == COLUMN_CATEGORY
 			     ? resize(&t->column[i].category, cap, sizeof *t->column[i].category)
@@ -287,6 +302,17 @@ static void append_numbers(double *to, const double *from, size_t n)
 		to[i] = from ? from[i] : NAN;
 }
 
+static int append_beside(struct table_builder *b, const struct table *from, size_t at, struct err *err)
+{
+	int rc = !from->beside || b->t->beside || make_room_beside(b, b->cap) ? 0 : nomem(b, err);
+
+	for (size_t k = 0; k < from->n_rows && !rc && from->beside; k++) {
+		rc = own(b, from->beside[k], &b->t->beside[at + k], err);
+		b->t->mixed_time[at + k] = from->mixed_time[k];
+	}
+	return rc;
+}
+
 int table_builder_append(struct table_builder *b, const struct table *from, struct err *err)
 {
 	size_t n = from->n_rows, at = b->t->n_rows, before = at + b->t->n_excluded;
@@ -305,6 +331,8 @@ int table_builder_append(struct table_builder *b, const struct table *from, stru
 		else
 			append_numbers(t->column[i].number + at, c->number, n);
 	}
+	if (!rc)
+		rc = append_beside(b, from, at, err);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < n_sources(b->schema); i++)

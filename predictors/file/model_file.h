@@ -22,9 +22,11 @@ enum section_id {
 	SECTION_TIME_BOUNDS,
 	SECTION_ACCURACY_BOUNDS,
 	SECTION_TIME_SPREAD,
+	SECTION_MIXED,
 	N_SECTIONS
 };
-static const char model_section_tag[N_SECTIONS][5] = { "META", "TMOD", "AMOD", "TRES", "ARES", "TSPR" };
+static const char model_section_tag[N_SECTIONS][5] = { "META", "TMOD", "AMOD", "TRES",
+						       "ARES", "TSPR", "MIXD" };
 
 /* Over the first 12 bytes of a section's head, tag and length, and its payload. */
 uint64_t model_section_crc(const unsigned char *head, const void *payload, size_t len);

@@ -426,6 +426,21 @@ static int get_spread(const char *name, const struct section *s, struct model *m
 	return check_end(name, SECTION_TIME_SPREAD, s, &r, err);
 }
 
+/* Files of older programs, and of tables without such runs, have none. */
+static int get_mixed(const char *name, const struct section *s, struct model *m, struct err *err)
+{
+	struct reader r = { .bytes = s->payload, .len = s->len, .version = s->version };
+	int rc;
+
+	if (!s->present)
+		return 0;
+	rc = mixed_load(&r, &m->mixed, err);
+	if (rc)
+		return err_prefix(err, "%s: section %s at offset %zu", name, model_section_tag[SECTION_MIXED],
+				  s->offset);
+	return check_end(name, SECTION_MIXED, s, &r, err);
+}
+
 int model_decode(const char *name, const void *bytes, size_t len, struct model **out, struct err *err)
 {
 	struct section section[N_SECTIONS] = { 0 };
@@ -466,6 +481,8 @@ int model_decode(const char *name, const void *bytes, size_t len, struct model *
 				  err);
 	if (!rc)
 		rc = get_spread(name, &section[SECTION_TIME_SPREAD], m, err);
+	if (!rc)
+		rc = get_mixed(name, &section[SECTION_MIXED], m, err);
 	if (!rc) {
 		*out = m;
 		m = NULL;

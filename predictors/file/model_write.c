@@ -126,6 +126,15 @@ static void put_spread(struct writer *w, const struct spread *s)
 	strbuf_release(&payload.out);
 }
 
+static void put_mixed(struct writer *w, const struct mixed_runs *m)
+{
+	struct writer payload = { 0 };
+
+	mixed_save(m, &payload);
+	put_section(w, SECTION_MIXED, &payload.out);
+	strbuf_release(&payload.out);
+}
+
 static void put_bounds(struct writer *w, enum section_id id, const struct conformal *c)
 {
 	struct writer payload = { 0 };
@@ -151,7 +160,8 @@ int model_encode(const struct model *m, struct writer *w, struct err *err)
 	strbuf_add(&head.out, model_magic, sizeof model_magic);
 	write_u32(&head, MODEL_FORMAT_VERSION);
 	write_u32(&head, 2 + (accuracy ? 1 : 0) + (m->time.conformal.n ? 1 : 0) +
-				 (accuracy && m->accuracy.conformal.n ? 1 : 0) + (m->time.spread ? 1 : 0));
+				 (accuracy && m->accuracy.conformal.n ? 1 : 0) + (m->time.spread ? 1 : 0) +
+				 (m->mixed.n ? 1 : 0));
 	if (!head.out.failed)
 		write_u64(&head, bytes_crc64(head.out.text, head.out.len));
 	strbuf_add(&w->out, strbuf_text(&head.out), head.out.len);
@@ -166,6 +176,8 @@ int model_encode(const struct model *m, struct writer *w, struct err *err)
 		put_bounds(w, SECTION_ACCURACY_BOUNDS, &m->accuracy.conformal);
 	if (!rc && m->time.spread)
 		put_spread(w, m->time.spread);
+	if (!rc && m->mixed.n)
+		put_mixed(w, &m->mixed);
 	if (!rc && (w->out.failed || head.out.failed))
 		rc = err_nomem(err, "the model file");
 	if (!rc && (meta.len > META_MAX_BYTES || w->out.len - start > MODEL_MAX_BYTES))

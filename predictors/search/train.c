@@ -137,6 +137,15 @@ static int target_data(const struct training *tr, const double *target, struct t
 	return status;
 }
 
+static size_t count_mixed(const struct table *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; t->beside && i < t->n_rows; i++)
+		n += t->mixed_time[i] > 0.0;
+	return n;
+}
+
 /* ---- times that look wrong ---- */
 
 static int list_doubted(struct training *tr, const struct target_rows *rows, size_t n, struct err *err)
@@ -420,9 +429,15 @@ static int train_target(struct training *tr, const double *target, const struct 
 		status = copy_grid(grid, report_grid, err);
 	if (status)
 		goto out;
-	if (d->n_rows < tr->p->table->n_rows)
+	if (d->n_rows + (is_time ? count_mixed(tr->p->table) : 0) < tr->p->table->n_rows)
 		notice(r, "%zu of %zu rows have no %s: the model of %s learns from the others",
 		       tr->p->table->n_rows - d->n_rows, tr->p->table->n_rows, what, what);
+	if (is_time && count_mixed(tr->p->table))
+		notice(r,
+		       "%zu runs beside jobs of another kind: the model of time does not learn from them; "
+		       "they "
+		       "tell what such neighbours do",
+		       count_mixed(tr->p->table));
 	if (is_time && !tr->p->believe_all)
 		status = doubt_rows(tr, &rows, &believed, err);
 	if (status)
@@ -615,6 +630,8 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 		any_accuracy |= !isnan(t->accuracy[i]);
 	if (!status && any_accuracy)
 		status = train_target(&tr, t->accuracy, p->accuracy_grid, false, &tr.model->accuracy, err);
+	if (!status)
+		status = train_mixed(&tr, err);
 	if (!status)
 		status = forget_other(&tr, err);
 	training_release(&tr);

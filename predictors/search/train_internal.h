@@ -56,6 +56,8 @@ size_t train_hold_out_label(const struct target_rows *rows, const struct spread 
 
 /* Fewer groups than parts make fewer parts. 0: nothing can be held out. */
 size_t train_possible_folds(size_t asked, size_t groups);
+/* Runs beside jobs of another kind, for a model whose time is trained: model->mixed (train_mixed.c). */
+int train_mixed(struct training *tr, struct err *err);
 /* Bounds and permutation importances of the model that was chosen. believed: what it was fitted to. Rows that
  * are doubted are held out like the others, so that a slow run is not forgotten in the bounds. */
 int train_find_bounds(struct training *tr, const struct target_rows *rows, const struct dataset *believed,

@@ -282,6 +282,24 @@ struct sched_observation {
 	const struct pairs_met *met; /* sched_met() at its end; NULL: not known */
 };
 void sched_observe(struct sched *s, const struct sched_observation *o);
+/* A run of a table beside jobs of another kind (predictors/models/mixed.h), or one of the same job without
+ * them (held 0). Of the requests, model, type, values and cpus count. */
+struct sched_mixed {
+	const struct sched_request *of, *beside;
+	double held, processes, score;
+};
+void sched_teach(struct sched *s, const struct sched_mixed *m);
+/* True once after what was learnt of kinds was forgotten, at the start and where another model came: the runs
+ * of the tables are to be taught again. */
+bool sched_untaught(struct sched *s);
+/* After a restart, before the first event: the starts and ends of jobs that ran before, in the order of time.
+ * The end of one gives what it met, for its observation. Of a request, model, values (NULL: not known), cpus,
+ * id, type and user count. */
+struct sched_past;
+int sched_past_new(struct sched *s, struct sched_past **out, struct err *err);
+void sched_past_free(struct sched_past *p);
+int sched_past_start(struct sched_past *p, int64_t at_ns, const struct sched_request *r, struct err *err);
+void sched_past_end(struct sched_past *p, int64_t at_ns, uint64_t id, struct pairs_met *out);
 /* False: a time so far from what the model says that it is not to be learnt from. Without a model: any time
  * above 0 is plausible. */
 bool sched_plausible(const struct sched *s, const struct sched_observation *o);

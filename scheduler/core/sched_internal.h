@@ -130,6 +130,7 @@ struct sched {
 	uint32_t max_unstarted_cpus;
 	uint64_t arrived_id;          /* the last job that the price has seen */
 	struct pairs *pairs;          /* what kinds of jobs do to each other */
+	bool untaught;                /* sched_untaught() */
 	bool kinds;                   /* that counts: the policy looks ahead and adapts */
 	struct pairs_clock met;       /* what running jobs meet, exact at since_ns */
 	struct pairs_start *met_from; /* by place: the same when the job started */

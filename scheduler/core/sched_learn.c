@@ -86,8 +86,10 @@ int learn_use(struct sched *s, const struct sched_params *p, struct err *err)
 			*same = (struct learnt){ 0 };
 		}
 	}
-	if (!all_stay) /* what jobs do to each other is told by the errors of the models */
+	if (!all_stay) { /* what jobs do to each other is told by the errors of the models */
 		pairs_reset(s->pairs, spread_of_model(p->model));
+		s->untaught = true;
+	}
 	learnt_free(s->learnt, s->n_learnt);
 	s->learnt = fresh;
 	s->n_learnt = n;
@@ -143,6 +145,29 @@ static void learn_pairs(struct sched *s, const struct sched_observation *o, doub
 		return;
 	pairs_observe(s->pairs, o->met, o->user, log(o->foreseen_s / o->model_s) + o->met->plain - bias);
 	s->plan_ns = INT64_MIN; /* running jobs may end at other times than was thought */
+}
+
+void sched_teach(struct sched *s, const struct sched_mixed *m)
+{
+	struct pairs_met met = { .kind = learn_kind(s, m->of) };
+
+	if (!s->kinds)
+		return;
+	if (m->held > 0.0) {
+		met.beside[0].kind = learn_kind(s, m->beside);
+		met.beside[0].share = pairs_part(s->pairs, m->held, m->processes);
+		met.n = 1;
+	}
+	pairs_teach(s->pairs, &met, m->score);
+	s->plan_ns = INT64_MIN;
+}
+
+bool sched_untaught(struct sched *s)
+{
+	bool was = s->untaught;
+
+	s->untaught = false;
+	return was;
 }
 
 void sched_observe(struct sched *s, const struct sched_observation *o)

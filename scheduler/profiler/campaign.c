@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/io.h"
 #include "common/text/text.h"
 
@@ -138,6 +139,8 @@ static int run_one(struct profile_campaign *k, size_t run, const char *name, str
 					.signals = &k->signals,
 					.dir = k->dir,
 					.name = name,
+					.first = !k->journal.n_done,
+					.cut_at_s = k->budget_s > 0.0 ? k->begun_s + k->budget_s : 0.0,
 					.on_tick = k->on_tick,
 					.owner = k->owner };
 
@@ -189,6 +192,8 @@ static int measure(struct profile_campaign *k, size_t run, struct err *err)
 	if (k->on_tick)
 		k->on_tick(k->owner, 0.0);
 	rc = run_one(k, run, name, &outcome, err);
+	if (outcome.dropped)
+		goto out;
 	if (!rc && !k->signal)
 		look_for_accuracy(k, &outcome, name);
 	if (!rc && !k->signal)
@@ -197,7 +202,29 @@ static int measure(struct profile_campaign *k, size_t run, struct err *err)
 		rc = write_tables(k, err);
 	if (!rc && !k->signal && k->on_run)
 		k->on_run(k->owner, run);
+out:
 	profile_outcome_release(&outcome);
+	return rc;
+}
+
+static double budget_left_s(const struct profile_campaign *k)
+{
+	return k->begun_s + k->budget_s - clock_monotonic_s();
+}
+
+/* Nothing is repeated: what time there is goes to what is not known yet. */
+static int run_within_budget(struct profile_campaign *k, struct err *err)
+{
+	size_t run = 0;
+	int rc = 0;
+
+	while (!rc && !k->signal && budget_left_s(k) > 0.0 &&
+	       (run = profile_budget_next(k, budget_left_s(k))) != SIZE_MAX) {
+		k->signal = profile_signals_pending(&k->signals);
+		if (!k->signal)
+			rc = measure(k, run, err);
+	}
+	k->spent = k->journal.n_done < k->plan.n && !k->signal;
 	return rc;
 }
 
@@ -223,6 +250,9 @@ int profile_campaign_run(struct profile_campaign *k, struct err *err)
 	size_t run;
 	int rc = k->journal.n_done ? write_tables(k, err) : 0;
 
+	k->begun_s = clock_monotonic_s();
+	if (!rc && k->budget_s > 0.0)
+		return run_within_budget(k, err);
 	if (!rc && k->design.warm_up && k->journal.n_done < k->plan.n)
 		rc = warm_up(k, err);
 	for (size_t i = 0; i < k->plan.n && !rc && !k->signal; i++) {

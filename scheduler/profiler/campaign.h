@@ -9,6 +9,9 @@
 #include "scheduler/profiler/run.h"
 #include "scheduler/profiler/table.h"
 
+struct anova;
+struct model;
+
 struct profile_campaign {
 	struct profile_design design;
 	struct profile_plan plan;
@@ -19,6 +22,9 @@ struct profile_campaign {
 	const char *table, *curves;    /* files that are written after each run; curves NULL: none */
 	char dir[PATH_MAX];            /* journal and logs */
 	size_t n_resumed;              /* runs that the journal had at the start */
+	double budget_s;               /* that measuring may take; 0: as long as the plan takes */
+	double begun_s;                /* on the monotonic clock */
+	bool spent;                    /* it was not enough for the plan */
 	/* instead of profile_run(): where the copies run; NULL: on this machine */
 	int (*run)(void *runner, const struct profile_run_params *p, struct profile_outcome *out,
 	           int *out_signal, struct err *err);
@@ -50,7 +56,22 @@ int profile_campaign_open(struct profile_campaign *k, enum profile_open how, boo
  * next one starts. Returns 0 also if a signal stopped it: see `signal`. */
 int profile_campaign_run(struct profile_campaign *k, struct err *err);
 
+/* With a budget of which left_s is left: the run that comes next (budget.c). SIZE_MAX: none that is worth
+ * beginning. */
+size_t profile_budget_next(const struct profile_campaign *k, double left_s);
+
+/* One job, the middle of everything, the most epochs: what a user asks for first. */
+struct profile_point profile_plain_case(const struct profile_design *d);
+
 /* ---- what a campaign says (summary.c) ---- */
+/* What can be promised of the plain case with the most epochs, alone, by a model of what was measured. */
+struct profile_outlook {
+	struct profile_point point;
+	double time_s, upper_s;  /* expected; bound at 90 % */
+	double narrow_s;         /* what the bound would be about, had this very setting been measured */
+};
+int profile_outlook(const struct profile_campaign *k, const struct model *m, struct profile_outlook *out,
+                    struct err *err);
 struct profile_suggestion {
 	size_t setting;        /* in the full grid */
 	double time_s;         /* predicted */
@@ -62,8 +83,6 @@ struct profile_suggestion {
 	size_t tells;          /* other settings of that family, of which the run tells, too */
 };
 
-struct anova;
-struct model;
 struct profile_summary {
 	struct anova *time, *accuracy;   /* which factors matter; NULL: not known */
 	struct err no_time, no_accuracy; /* why not; without a text: there was nothing to analyse */

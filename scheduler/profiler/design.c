@@ -23,7 +23,8 @@ static const char *const reserved[] = { "seed",        "copy",
 					"started_at",  "job_iowait_mean",
 					"other_load",  "fetch_s",
 					"compute_s",   "sync_s",
-					"test_s",      NULL };
+					"test_s",      "beside",
+					NULL };
 static const char *const builtin[] = { "seed", "copy", "replication", "run", NULL };
 
 void profile_design_init(struct profile_design *d)

@@ -24,6 +24,7 @@
 #define PROFILE_MAX_RUNS 100000    /* replications included; also of the full grid */
 #define PROFILE_MAX_REPLICATIONS 1000
 #define PROFILE_MAX_MIXED 1000
+#define PROFILE_MAX_NEIGHBOURS 3   /* that runs are measured beside */
 #define PROFILE_MAX_SEED ((uint64_t)1 << 53) /* JSON numbers are doubles */
 #define PROFILE_MAX_BYTES ((size_t)1 << 20)  /* of a design file */
 
@@ -35,6 +36,12 @@ struct profile_factor {
 	bool number;                   /* every level is one */
 };
 
+/* Another job that may run beside this one: its design, whose settings in the middle are used. */
+struct profile_neighbour {
+	char name[PROFILE_MAX_VALUE + 1]; /* of its job type */
+	const struct profile_design *design;
+};
+
 struct profile_design {
 	struct profile_factor factor[PROFILE_MAX_FACTORS]; size_t n_factors; /* what varies */
 	struct profile_factor fixed[PROFILE_MAX_FACTORS];  size_t n_fixed;   /* one level each */
@@ -42,6 +49,9 @@ struct profile_design {
 	size_t lhs_runs;               /* of a Latin hypercube, before replication */
 	size_t replications;
 	size_t mixed;                  /* runs of one setting beside jobs of another, after the others */
+	/* Borrowed. A few runs are measured beside each of them, after all others; what was measured before
+	 * stays good where they come and go. */
+	const struct profile_neighbour *neighbour; size_t n_neighbours;
 	uint64_t seed;
 	char *command[PROFILE_MAX_ARGS + 1]; size_t n_command; /* the template; NULL after the last */
 	struct output_spec result;     /* where the command's output has accuracy and epoch */

@@ -35,6 +35,15 @@ void profile_outcome_release(struct profile_outcome *o)
 	*o = (struct profile_outcome){ 0 };
 }
 
+bool profile_outcome_cut(const struct profile_outcome *o)
+{
+	for (size_t i = 0; i < o->n_copies; i++) {
+		if (o->copy[i].cut_epochs > 0.0)
+			return true;
+	}
+	return false;
+}
+
 double profile_outcome_time(const struct profile_outcome *o)
 {
 	double sum = 0.0;
@@ -78,6 +87,8 @@ static void put_copy(struct json_writer *w, const struct profile_copy *c)
 	}
 	json_kv_int(w, "exit", c->exit_code);
 	json_kv_int(w, "signal", c->signal);
+	if (c->cut_epochs > 0.0)
+		json_kv_number(w, "cut_epochs", c->cut_epochs);
 	json_kv_open(w, "curve", '[');
 	for (size_t i = 0; i < c->n_epochs; i++) {
 		json_open(w, '[');
@@ -103,6 +114,8 @@ static void put_outcome(struct strbuf *out, const struct profile_journal *j, siz
 	json_open(&w, '{');
 	json_kv_int(&w, "run", (long long)run + 1);
 	json_kv_string(&w, "setting", strbuf_text(&setting));
+	if (p->neighbour)
+		json_kv_string(&w, "beside", j->design->neighbour[p->neighbour - 1].name);
 	json_kv_int(&w, "replication", p->replication);
 	json_kv_string(&w, "status", profile_status_name(o->status));
 	json_kv_string(&w, "started_at", o->started_at);
@@ -238,12 +251,32 @@ static int get_copies(const struct json *v, struct profile_outcome *o, size_t n)
 		}
 		c->exit_code = (int)fmin(fmax(json_number(json_get(v, "exit"), 0.0), 0.0), 255.0);
 		c->signal = (int)fmin(fmax(json_number(json_get(v, "signal"), 0.0), 0.0), 255.0);
+		c->cut_epochs = fmax(json_number(json_get(v, "cut_epochs"), 0.0), 0.0);
 		if (get_curve(json_get(v, "curve"), c))
 			return -1;
 		if (o->status == PROFILE_OK && !(c->time_s > 0.0))
 			return -1;
 	}
 	return 0;
+}
+
+/* Neighbours come and go between two sessions, so that a run beside one has no number of its own: its setting
+ * names it. SIZE_MAX: no such run is planned now. */
+static size_t find_beside(const struct profile_journal *j, const char *setting)
+{
+	struct strbuf shown = { 0 };
+	size_t found = SIZE_MAX;
+
+	for (size_t i = 0; i < j->plan->n && found == SIZE_MAX; i++) {
+		if (!j->plan->run[i].neighbour)
+			continue;
+		strbuf_reset(&shown);
+		profile_describe(j->design, &j->plan->run[i], &shown);
+		if (!strcmp(strbuf_text(&shown), setting))
+			found = i;
+	}
+	strbuf_release(&shown);
+	return found;
 }
 
 static int get_outcome(const struct profile_journal *j, const struct json *v, size_t *out_run,
@@ -253,9 +286,15 @@ static int get_outcome(const struct profile_journal *j, const struct json *v, si
 	const char *status = json_string(json_get(v, "status"), "");
 	struct profile_outcome o = { .status = PROFILE_UNSTABLE };
 
-	if (!(run >= 1.0 && run <= (double)j->plan->n))
+	if (json_string(json_get(v, "beside"), NULL)) {
+		*out_run = find_beside(j, json_string(json_get(v, "setting"), ""));
+		if (*out_run == SIZE_MAX)
+			return 0;
+	} else if (run >= 1.0 && run <= (double)j->plan->n) {
+		*out_run = (size_t)run - 1;
+	} else {
 		return -1;
-	*out_run = (size_t)run - 1;
+	}
 	for (int s = PROFILE_OK; s < PROFILE_UNSTABLE; s++) {
 		if (!strcmp(status, status_name[s]))
 			o.status = (enum profile_status)s;
@@ -305,7 +344,8 @@ static int take_line(struct profile_journal *j, const struct json *v, size_t lin
 	if (line == 1)
 		return check_header(j, v, err);
 	if (!get_outcome(j, v, &run, &o)) {
-		keep(j, run, &o);
+		if (run != SIZE_MAX)
+			keep(j, run, &o);
 		return 0;
 	}
 	*out_torn = last;

@@ -38,6 +38,7 @@ struct profile_copy {
 	double job_iowait_mean;
 	struct output_phases phases; /* as it told */
 	int exit_code, signal;  /* 0 and 0: it went well */
+	double cut_epochs;      /* it was ended after so many epochs, which its time is of; 0: it was not */
 	struct profile_epoch *epoch; size_t n_epochs;
 };
 
@@ -52,8 +53,10 @@ struct profile_outcome {
 	double other_load;
 	struct profile_copy *copy; size_t n_copies;
 	char why[256];              /* what failed; empty if nothing did */
+	bool dropped;               /* it was ended before it told anything: no outcome */
 };
 void profile_outcome_release(struct profile_outcome *o);
+bool profile_outcome_cut(const struct profile_outcome *o); /* a copy was ended early, its epochs are fewer */
 double profile_outcome_time(const struct profile_outcome *o);   /* mean of its copies */
 /* (longest - shortest) / mean; 0 for one copy */
 double profile_outcome_spread(const struct profile_outcome *o);

@@ -197,11 +197,67 @@ static int add_mixed(const struct profile_design *d, const struct profile_point 
 					"their cpus, or in words where the cpus are fixed");
 }
 
+#define NEIGHBOUR_RUNS 2 /* beside each */
+#define NEIGHBOUR_SHARE 8 /* one of so many runs at most is beside a neighbour, but one for each may be */
+
+static uint16_t middle(const struct profile_factor *f)
+{
+	return (uint16_t)((f->n_levels - 1) / 2);
+}
+
+/* The i-th setting beside a neighbour: two jobs, as few epochs as there are, another batch each time. False:
+ * the design has no runs of two jobs, whose law the run could be compared with. */
+static bool neighbour_setting(const struct profile_design *d, size_t i, struct profile_point *out)
+{
+	bool two = false;
+
+	for (size_t f = 0; f < d->n_factors; f++) {
+		const struct profile_factor *at = &d->factor[f];
+
+		out->level[f] = middle(at);
+		if (!strcmp(at->name, "epochs"))
+			out->level[f] = extreme(at, false);
+		if (!strcmp(at->name, "batch") && i)
+			out->level[f] = extreme(at, i % 2);
+		for (size_t l = 0; l < at->n_levels && !strcmp(at->name, "njobs"); l++) {
+			if (!strcmp(at->level[l], "2")) {
+				out->level[f] = (uint16_t)l;
+				two = true;
+			}
+		}
+	}
+	return two || profile_jobs(d, out->level) == 2;
+}
+
+/* Beside jobs of other types: what these do to the job is not what copies of it do. */
+static void add_neighbours(const struct profile_design *d, struct profile_plan *p)
+{
+	size_t grid = profile_grid_size(d) + d->mixed, most = p->n / NEIGHBOUR_SHARE, n = 0;
+
+	for (size_t i = 0; i < NEIGHBOUR_RUNS; i++) {
+		for (size_t k = 0; k < d->n_neighbours && (!i || n < most); k++) {
+			const struct profile_design *other = d->neighbour[k].design;
+			struct profile_point run = { .mixed = true, .neighbour = (uint32_t)k + 1 };
+
+			if (!neighbour_setting(d, i, &run))
+				return;
+			run.setting = (uint32_t)(grid + i * d->n_neighbours + k);
+			run.replication = (uint32_t)d->replications + 2;
+			for (size_t f = 0; f < other->n_factors; f++)
+				run.beside[f] = middle(&other->factor[f]);
+			p->run[p->n++] = run;
+			n++;
+		}
+	}
+}
+
 int profile_plan_make(const struct profile_design *d, struct profile_plan *out, struct err *err)
 {
 	size_t n = profile_settings_planned(d);
 	struct profile_point *one = mem_calloc(n, sizeof *one);
-	struct profile_plan p = { .run = mem_calloc(n * d->replications + d->mixed, sizeof *p.run) };
+	struct profile_plan p = { .run = mem_calloc(n * d->replications + d->mixed +
+							    NEIGHBOUR_RUNS * d->n_neighbours,
+						    sizeof *p.run) };
 	uint32_t *order = mem_array(n, sizeof *order);
 	int rc = one && p.run && order ? 0 : err_nomem(err, "the plan");
 
@@ -229,6 +285,8 @@ int profile_plan_make(const struct profile_design *d, struct profile_plan *out, 
 		rc = number_replications(&p, err);
 	if (!rc)
 		rc = add_mixed(d, one, n, &p, err);
+	if (!rc)
+		add_neighbours(d, &p);
 	if (!rc) {
 		for (size_t i = 0; i < n; i++)
 			order[i] = one[i].setting;
@@ -284,14 +342,41 @@ size_t profile_copies(const struct profile_design *d, const struct profile_point
 	return p->mixed ? 1 : profile_jobs(d, p->level);
 }
 
+const struct profile_design *profile_beside(const struct profile_design *d, const struct profile_point *p)
+{
+	return p->neighbour ? d->neighbour[p->neighbour - 1].design : d;
+}
+
+void profile_put_beside(const struct profile_design *d, const struct profile_point *p, struct strbuf *out)
+{
+	const struct profile_design *other = profile_beside(d, p);
+	bool differs = p->neighbour;
+	const char *between = p->neighbour ? " " : "";
+
+	for (size_t f = 0; f < d->n_factors && p->mixed && !p->neighbour; f++)
+		differs |= !d->factor[f].number && p->level[f] != p->beside[f];
+	if (p->neighbour)
+		strbuf_puts(out, d->neighbour[p->neighbour - 1].name);
+	for (size_t i = 0; differs && i < other->n_factors + other->n_fixed; i++) {
+		const struct profile_factor *f = profile_factor_at(other, i);
+		const char *value = f->level[i < other->n_factors ? p->beside[i] : 0];
+
+		if (f->number || strpbrk(value, " ,="))
+			continue;
+		strbuf_printf(out, "%s%s=%s", between, f->name, value);
+		between = ",";
+	}
+}
+
 double profile_processes(const struct profile_design *d, const struct profile_point *p)
 {
-	const char *own = profile_value(d, p->level, "cpus"), *other = profile_value(d, p->beside, "cpus");
+	const char *own = profile_value(d, p->level, "cpus"),
+		   *other = profile_value(profile_beside(d, p), p->beside, "cpus");
 	double jobs = (double)profile_jobs(d, p->level);
 
 	if (!own)
 		return 0.0;
-	return p->mixed ? atof(own) + atof(other) * (jobs - 1.0) : atof(own) * jobs;
+	return p->mixed ? atof(own) + (other ? atof(other) : 1.0) * (jobs - 1.0) : atof(own) * jobs;
 }
 
 static void put_levels(const struct profile_design *d, const uint16_t *level, struct strbuf *out)
@@ -305,7 +390,10 @@ void profile_describe(const struct profile_design *d, const struct profile_point
 	put_levels(d, p->level, out);
 	if (p->mixed) {
 		strbuf_puts(out, " beside ");
-		put_levels(d, p->beside, out);
+		if (p->neighbour)
+			strbuf_puts(out, d->neighbour[p->neighbour - 1].name);
+		else
+			put_levels(d, p->beside, out);
 	}
 	if (d->n_factors == 0)
 		strbuf_puts(out, "one setting");

@@ -15,6 +15,8 @@ struct profile_point {
 	bool mixed;           /* one job of the setting, and beside it njobs - 1 of `beside`, which are
 	                         started again when they end and are not measured */
 	uint16_t beside[PROFILE_MAX_FACTORS];
+	uint32_t neighbour;   /* of a mixed run: `beside` is a setting of the neighbour with this number, from
+	                         1 on; 0: of the same design */
 };
 struct profile_plan {
 	struct profile_point *run; size_t n; /* in the order in which they are run */
@@ -32,6 +34,10 @@ void profile_grid_at(const struct profile_design *d, size_t setting, uint16_t *o
 const char *profile_value(const struct profile_design *d, const uint16_t *level, const char *name);
 size_t profile_jobs(const struct profile_design *d, const uint16_t *level);
 size_t profile_copies(const struct profile_design *d, const struct profile_point *p); /* that are measured */
+/* The design of the jobs beside those of a mixed run. */
+const struct profile_design *profile_beside(const struct profile_design *d, const struct profile_point *p);
+/* Who runs beside it, if that is another kind of job (predictors/models/mixed.h); nothing: it is not. */
+void profile_put_beside(const struct profile_design *d, const struct profile_point *p, struct strbuf *out);
 /* Of all jobs of the run; 0: the design has no cpus. */
 double profile_processes(const struct profile_design *d, const struct profile_point *p);
 /* "cpus=2 batch=64", "cpus=2 batch=64 beside cpus=1 batch=512" */

@@ -55,6 +55,13 @@ struct running {
 	struct demand demand; /* of the machine and of our copies */
 	double look_at_s, tick_at_s; /* when to look next, and to call on_tick */
 	struct stamps *stamps; /* of their epochs */
+	struct {
+		double from_s, until_s; /* 0: not yet; when we give up waiting for an epoch */
+		double poll_at_s;
+		bool ended; /* we have ended the copies */
+		size_t before[PROFILE_MAX_JOBS]; /* epochs of each copy at from_s */
+		double time_s[PROFILE_MAX_JOBS]; /* of those it has had since; 0: none */
+	} cut;
 };
 
 /* ---- signals ---- */
@@ -267,6 +274,11 @@ static const struct profile_point *point_of(const struct running *r, size_t i)
 	return is_measured(r, i) ? r->p->point : &r->beside;
 }
 
+static const struct profile_design *design_of(const struct running *r, size_t i)
+{
+	return is_measured(r, i) ? r->p->design : profile_beside(r->p->design, r->p->point);
+}
+
 static int start_copy(struct running *r, size_t copy, int in, int tell, struct err *err)
 {
 	const struct profile_run_params *p = r->p;
@@ -274,7 +286,8 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 	int out_fd = -1, err_fd = -1;
 	char **word = NULL;
 	pid_t parent = getpid();
-	int rc = profile_argv(p->design, point_of(r, copy - 1), copy, &word, err);
+	const struct profile_design *d = design_of(r, copy - 1);
+	int rc = profile_argv(d, point_of(r, copy - 1), copy, &word, err);
 
 	if (!rc)
 		rc = log_open(p, copy, "out", &out_fd, err);
@@ -284,8 +297,7 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 		c->from_s = clock_monotonic_s();
 		c->pid = fork();
 		if (c->pid == 0)
-			become(word, p->design->work_dir, &p->signals->before, parent, in, out_fd, err_fd,
-			       tell);
+			become(word, d->work_dir, &p->signals->before, parent, in, out_fd, err_fd, tell);
 		if (c->pid < 0) {
 			c->pid = 0;
 			rc = err_fail(err, ERR_IO, "cannot start a process: %s", strerror(errno));
@@ -342,7 +354,7 @@ static void look(struct running *r)
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_started; i++) {
-		const char *cpus = profile_value(r->p->design, point_of(r, i)->level, "cpus");
+		const char *cpus = profile_value(design_of(r, i), point_of(r, i)->level, "cpus");
 
 		if (r->child[i].pid > 0)
 			program[n++] = (struct demand_program){ r->child[i].pid,
@@ -393,6 +405,95 @@ static void start_again(struct running *r, size_t i)
 	}
 }
 
+/* ---- a run that takes longer than there is time for ---- */
+
+#define CUT_POLL_S 0.05
+
+/* What a copy has told so far: how many epochs, and which was the last. */
+static size_t epochs_told(const struct running *r, size_t i, double *out_last)
+{
+	struct profile_copy c = { 0 };
+	char path[PATH_MAX];
+	size_t n = 0;
+
+	if (!profile_log_path(r->p, i + 1, "out", path, NULL) &&
+	    !profile_result_read(r->p->design, path, &c, NULL))
+		n = c.n_epochs;
+	if (n)
+		*out_last = c.epoch[n - 1].epoch;
+	free(c.epoch);
+	return n;
+}
+
+static void cut_begin(struct running *r, double now)
+{
+	double ran_s = now - r->begun_s, epoch_s = 0.0, last;
+
+	r->cut.from_s = r->cut.poll_at_s = now;
+	for (size_t i = 0; i < r->out->n_copies; i++) {
+		r->cut.before[i] = epochs_told(r, i, &last);
+		epoch_s = fmax(epoch_s, ran_s / fmax(1.0, (double)r->cut.before[i]));
+	}
+	/* One more epoch, and half of one for a slow one. An epoch that was never told of is waited for in
+	 * the first run alone, without which nothing is known at all. */
+	r->cut.until_s = now;
+	if (profile_value(r->p->design, r->p->point->level, "epochs") && (r->cut.before[0] || r->p->first))
+		r->cut.until_s = now + 1.5 * epoch_s;
+}
+
+static void cut_look(struct running *r, double now)
+{
+	bool all = true;
+
+	r->cut.poll_at_s = now + CUT_POLL_S;
+	for (size_t i = 0; i < r->out->n_copies; i++) {
+		double last = 0.0;
+
+		if (r->child[i].pid <= 0 || r->cut.time_s[i] > 0.0)
+			continue;
+		if (epochs_told(r, i, &last) > r->cut.before[i]) {
+			r->cut.time_s[i] = now - r->child[i].from_s;
+			r->out->copy[i].cut_epochs = last;
+		} else {
+			all = false;
+		}
+	}
+	if (!all && now < r->cut.until_s)
+		return;
+	r->out->dropped = !all;
+	r->cut.ended = true;
+	r->kill_at_s = now + GRACE_S;
+	signal_all(r, SIGKILL); /* there is no time left for goodbyes */
+}
+
+/* The copy was ended by us after an epoch that was seen; one that ended by itself is whole. */
+static void cut_measure(struct running *r, size_t i)
+{
+	struct profile_copy *m = &r->out->copy[i];
+
+	if (!(r->cut.time_s[i] > 0.0))
+		return;
+	if (!r->cut.ended && !m->exit_code && !m->signal) {
+		m->cut_epochs = 0.0;
+		return;
+	}
+	m->time_s = r->cut.time_s[i];
+	m->exit_code = m->signal = 0;
+}
+
+/* What it printed while it was being ended is not part of it. */
+static void cut_results(struct profile_outcome *o)
+{
+	for (size_t i = 0; i < o->n_copies; i++) {
+		struct profile_copy *c = &o->copy[i];
+
+		while (c->cut_epochs > 0.0 && c->n_epochs && c->epoch[c->n_epochs - 1].epoch > c->cut_epochs)
+			c->n_epochs--;
+		if (c->cut_epochs > 0.0 && c->n_epochs && !isnan(c->epoch[c->n_epochs - 1].accuracy))
+			c->accuracy = c->epoch[c->n_epochs - 1].accuracy;
+	}
+}
+
 static void measure(struct profile_copy *m, const struct child *c, double to_s, double blocked_s,
 		    const struct rusage *use)
 {
@@ -431,6 +532,7 @@ static void reap(struct running *r)
 			continue;
 		}
 		measure(m, c, to_s, blocked_s, &use);
+		cut_measure(r, i);
 		r->n_alive--;
 		/* With one job less on the machine the others would measure another setting. */
 		if ((m->exit_code || m->signal) && !isfinite(r->kill_at_s) && !r->failed) {
@@ -459,13 +561,17 @@ static void end_beside(struct running *r)
 
 static void wait_all(struct running *r)
 {
-	double limit_s = r->begun_s + r->p->design->timeout_s;
+	double limit_s = r->begun_s + r->p->design->timeout_s, cut_at_s = r->p->cut_at_s;
 
 	while (r->n_alive) {
 		double now = clock_monotonic_s(),
 		       until = fmin(fmin(r->look_at_s, r->tick_at_s),
 				    isfinite(r->kill_at_s) ? r->kill_at_s : limit_s);
-		int number = profile_signals_wait(r->p->signals, fmax(until - now, 0.0));
+		int number;
+
+		if (cut_at_s > 0.0 && !isfinite(r->kill_at_s))
+			until = fmin(until, r->cut.from_s > 0.0 ? r->cut.poll_at_s : cut_at_s);
+		number = profile_signals_wait(r->p->signals, fmax(until - now, 0.0));
 
 		reap(r);
 		if (number && number != SIGCHLD) {
@@ -479,6 +585,12 @@ static void wait_all(struct running *r)
 		} else if (r->n_alive && now >= r->kill_at_s) {
 			signal_all(r, SIGKILL);
 			r->kill_at_s = now + GRACE_S; /* a process in a system call may take its time */
+		}
+		if (r->n_alive && !isfinite(r->kill_at_s) && cut_at_s > 0.0 && now >= cut_at_s) {
+			if (!(r->cut.from_s > 0.0))
+				cut_begin(r, now);
+			if (now >= r->cut.poll_at_s)
+				cut_look(r, now);
 		}
 		if (now >= r->look_at_s)
 			look(r);
@@ -544,8 +656,14 @@ static int judge(struct running *r, struct err *err)
 		profile_run_timed_out(r->p, r->out);
 		return 0;
 	}
-	if (!r->failed)
-		return profile_run_results(r->p, r->out, err);
+	if (r->out->dropped)
+		return 0;
+	if (!r->failed) {
+		int rc = profile_run_results(r->p, r->out, err);
+
+		cut_results(r->out);
+		return rc;
+	}
 	if (WIFSIGNALED(r->failed_status))
 		snprintf(text, sizeof text, "was ended by signal %d (%s)", WTERMSIG(r->failed_status),
 			 strsignal(WTERMSIG(r->failed_status)));

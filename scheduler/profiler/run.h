@@ -25,6 +25,9 @@ struct profile_run_params {
 	const struct profile_signals *signals;
 	const char *dir;         /* logs go to DIR/logs/NAME.copy-1.out and .err */
 	const char *name;        /* "run-0012.try-1" */
+	double cut_at_s;         /* on the monotonic clock: the run is ended when its next epoch then ends;
+	                            at once if it does not tell its epochs. 0: never */
+	bool first;              /* nothing was measured before */
 	void (*on_tick)(void *owner, double elapsed_s); /* optional: about once a second */
 	void *owner;
 };

@@ -173,6 +173,23 @@ static int ask_model(const struct profile_design *d, const struct model *m, stru
 	return rc;
 }
 
+int profile_outlook(const struct profile_campaign *k, const struct model *m, struct profile_outlook *out,
+		    struct err *err)
+{
+	struct profile_suggestion one = { 0 };
+	int rc;
+
+	*out = (struct profile_outlook){ .point = profile_plain_case(&k->design) };
+	one.setting = out->point.setting;
+	rc = ask_model(&k->design, m, &one, 1, err);
+	if (rc)
+		return rc;
+	out->time_s = one.time_s;
+	out->upper_s = one.time_s * (1.0 + one.uncertainty);
+	out->narrow_s = isfinite(one.value) ? out->upper_s * exp(-one.value) : NAN;
+	return 0;
+}
+
 static int good_rows(const struct data *p, const struct features *f, struct dataset **out, struct err *err)
 {
 	const struct table *t = p->table;

@@ -87,7 +87,7 @@ int profile_judge(const struct profile_journal *j, struct profile_verdict *out, 
 		const struct profile_outcome *o = &j->run[i];
 
 		v.status[i] = o->status;
-		if (!o->done || o->status != PROFILE_OK)
+		if (!o->done || o->status != PROFILE_OK || profile_outcome_cut(o))
 			continue;
 		if (j->design->max_spread > 0.0 && profile_outcome_spread(o) > j->design->max_spread) {
 			v.status[i] = PROFILE_UNSTABLE;
@@ -148,8 +148,19 @@ static bool is_first(const char *name)
 	return false;
 }
 
+/* A copy that was cut is a run of as many epochs as it had. */
+static void put_level(struct strbuf *out, const char *name, const char *level, const struct profile_copy *c)
+{
+	if (c && c->cut_epochs > 0.0 && !strcmp(name, "epochs"))
+		csv_put_number(out, c->cut_epochs);
+	else
+		csv_put(out, level);
+	strbuf_puts(out, ",");
+}
+
 /* The settings of a row, or their names where level is NULL; each followed by a comma. */
-static void put_settings(const struct profile_design *d, const uint16_t *level, struct strbuf *out)
+static void put_settings(const struct profile_design *d, const uint16_t *level, const struct profile_copy *c,
+			 struct strbuf *out)
 {
 	static const uint16_t any[PROFILE_MAX_FACTORS];
 
@@ -158,16 +169,14 @@ static void put_settings(const struct profile_design *d, const uint16_t *level, 
 
 		if (!value)
 			continue;
-		csv_put(out, level ? value : first_column[i]);
-		strbuf_puts(out, ",");
+		put_level(out, first_column[i], level ? value : first_column[i], c);
 	}
 	for (size_t i = 0; i < d->n_factors + d->n_fixed; i++) {
 		const struct profile_factor *f = profile_factor_at(d, i);
 
 		if (is_first(f->name))
 			continue;
-		csv_put(out, level ? f->level[i < d->n_factors ? level[i] : 0] : f->name);
-		strbuf_puts(out, ",");
+		put_level(out, f->name, level ? f->level[i < d->n_factors ? level[i] : 0] : f->name, c);
 	}
 }
 
@@ -195,21 +204,55 @@ static unsigned phases_told(const struct profile_journal *j)
 	return told;
 }
 
+/* Is one of the runs that are done beside another kind of job? */
+static bool has_beside(const struct profile_journal *j)
+{
+	struct strbuf text = { 0 };
+	bool has = false;
+
+	for (size_t i = 0; i < j->plan->n && !has; i++) {
+		if (j->run[i].done)
+			profile_put_beside(j->design, &j->plan->run[i], &text);
+		has = text.len;
+	}
+	strbuf_release(&text);
+	return has;
+}
+
+static void put_beside(const struct profile_journal *j, size_t run, struct strbuf *out)
+{
+	struct strbuf text = { 0 };
+
+	profile_put_beside(j->design, &j->plan->run[run], &text);
+	csv_put(out, strbuf_text(&text));
+	strbuf_puts(out, ",");
+	out->failed |= text.failed;
+	strbuf_release(&text);
+}
+
+/* A copy that was cut may be of a setting that was measured as well: it is no replication of that. */
+static uint32_t replication_of(const struct profile_journal *j, size_t run, const struct profile_copy *c)
+{
+	uint32_t own = j->plan->run[run].replication;
+
+	return c->cut_epochs > 0.0 ? (uint32_t)(j->design->replications + 3 + run) : own;
+}
+
 void profile_put_table(const struct profile_journal *j, const struct profile_verdict *v, struct strbuf *out)
 {
 	const struct profile_design *d = j->design;
 	static const uint16_t any[PROFILE_MAX_FACTORS];
-	bool processes = profile_value(d, any, "cpus") != NULL;
+	bool processes = profile_value(d, any, "cpus") != NULL, beside = has_beside(j);
 	unsigned told = phases_told(j);
 
-	put_settings(d, NULL, out);
+	put_settings(d, NULL, NULL, out);
 	strbuf_printf(out, "time_s,accuracy,%sother_load,cpu_mean,iowait_mean,job_cpu_mean,job_iowait_mean,",
 		      processes ? "processes," : "");
 	for (size_t k = 0; k < N_PHASES; k++) {
 		if (told & 1u << k)
 			strbuf_printf(out, "%s,", phase_name[k]);
 	}
-	strbuf_puts(out, "max_rss_mb,replication,copy,status,started_at\n");
+	strbuf_printf(out, "%smax_rss_mb,replication,copy,status,started_at\n", beside ? "beside," : "");
 	for (size_t i = 0; i < j->plan->n; i++) {
 		const struct profile_outcome *o = &j->run[i];
 		const struct profile_point *p = &j->plan->run[i];
@@ -218,7 +261,7 @@ void profile_put_table(const struct profile_journal *j, const struct profile_ver
 			const struct profile_copy *m = &o->copy[c];
 			bool good = o->status == PROFILE_OK;
 
-			put_settings(d, p->level, out);
+			put_settings(d, p->level, m, out);
 			put_number(out, v->status[i] == PROFILE_OK ? m->time_s : NAN);
 			put_number(out, good ? m->accuracy : NAN);
 			if (processes)
@@ -232,8 +275,10 @@ void profile_put_table(const struct profile_journal *j, const struct profile_ver
 				if (told & 1u << k)
 					put_number(out, m->phases.told & 1u << k ? m->phases.s[k] : NAN);
 			}
+			if (beside)
+				put_beside(j, i, out);
 			put_number(out, m->max_rss_mb);
-			strbuf_printf(out, "%u,%zu,%s,%s\n", p->replication, c + 1,
+			strbuf_printf(out, "%u,%zu,%s,%s\n", replication_of(j, i, m), c + 1,
 				      profile_status_name(v->status[i]), o->started_at);
 		}
 	}
@@ -241,7 +286,10 @@ void profile_put_table(const struct profile_journal *j, const struct profile_ver
 
 void profile_put_curves(const struct profile_journal *j, const struct profile_verdict *v, struct strbuf *out)
 {
-	put_settings(j->design, NULL, out);
+	bool beside = has_beside(j);
+
+	put_settings(j->design, NULL, NULL, out);
+	strbuf_puts(out, beside ? "beside," : "");
 	strbuf_puts(out, "replication,copy,status,epoch,elapsed_s,loss,accuracy\n");
 	for (size_t i = 0; i < j->plan->n; i++) {
 		const struct profile_outcome *o = &j->run[i];
@@ -251,8 +299,10 @@ void profile_put_curves(const struct profile_journal *j, const struct profile_ve
 			for (size_t e = 0; e < o->copy[c].n_epochs; e++) {
 				const struct profile_epoch *at = &o->copy[c].epoch[e];
 
-				put_settings(j->design, p->level, out);
-				strbuf_printf(out, "%u,%zu,%s,%g,", p->replication, c + 1,
+				put_settings(j->design, p->level, &o->copy[c], out);
+				if (beside)
+					put_beside(j, i, out);
+				strbuf_printf(out, "%u,%zu,%s,%g,", replication_of(j, i, &o->copy[c]), c + 1,
 					      profile_status_name(v->status[i]), at->epoch);
 				put_number(out, at->elapsed_s);
 				put_number(out, at->loss);
@@ -275,6 +325,26 @@ static double duration_s(const struct profile_outcome *o)
 	return longest;
 }
 
+/* Time is in proportion to epochs, as far as nobody has measured it. */
+static void guess_epochs(const struct profile_factor *f, const size_t *count, double *effect)
+{
+	for (size_t l = 0; l < f->n_levels; l++) {
+		size_t near = SIZE_MAX;
+		double least = INFINITY;
+
+		for (size_t i = 0; i < f->n_levels && !count[l]; i++) {
+			double away = fabs(log(atof(f->level[i]) / atof(f->level[l])));
+
+			if (count[i] && away < least) {
+				near = i;
+				least = away;
+			}
+		}
+		if (near != SIZE_MAX)
+			effect[l] = effect[near] + log(atof(f->level[l]) / atof(f->level[near]));
+	}
+}
+
 void profile_estimate_make(const struct profile_journal *j, struct profile_estimate *out)
 {
 	size_t count[PROFILE_MAX_FACTORS][PROFILE_MAX_LEVELS] = { { 0 } };
@@ -282,7 +352,8 @@ void profile_estimate_make(const struct profile_journal *j, struct profile_estim
 
 	*out = (struct profile_estimate){ 0 };
 	for (size_t i = 0; i < j->plan->n; i++) {
-		double t = j->run[i].done ? duration_s(&j->run[i]) : 0.0;
+		bool whole = j->run[i].done && !profile_outcome_cut(&j->run[i]);
+		double t = whole ? duration_s(&j->run[i]) : 0.0;
 
 		if (!(t > 0.0))
 			continue;
@@ -303,6 +374,8 @@ void profile_estimate_make(const struct profile_journal *j, struct profile_estim
 			out->effect[f][l] = n > 0.0 ? (out->effect[f][l] - n * out->mean_log) / (n + 1.0)
 						    : 0.0;
 		}
+		if (j->design->factor[f].number && !strcmp(j->design->factor[f].name, "epochs"))
+			guess_epochs(&j->design->factor[f], count[f], out->effect[f]);
 	}
 }
 

@@ -191,6 +191,66 @@ code_is 0 "shell: run"
 says err "is promised" "shell: the third command has a promise"
 twenty fit 4s
 
+# ---- measuring that is stopped: what it has is in use ----
+
+cat >"$dir/w/halt.sh" <<'END'
+#!/bin/sh
+[ ! -e halt.wait ] || sleep 60
+sleep 0.05
+echo "accuracy 0.$((90 - $1 / 16))"
+END
+chmod +x "$dir/w/halt.sh"
+stop_profile() { # SIGNAL LINES: stops the profile of halt.sh when its journal has so many
+	(cd "$dir/w" && exec env --default-signal=INT "$postrider" profile halt-postrider >"$dir/out" 2>"$dir/err") &
+	pid=$!
+	n=0
+	until [ $n -ge 600 ] || [ "$(cat "$dir/w/halt-postrider/runs.csv.profile/journal.jsonl" 2>/dev/null | wc -l)" -ge "$2" ]; do
+		n=$((n + 1))
+		sleep 0.02
+	done
+	: >"$dir/w/halt.wait"
+	sleep 0.3
+	kill "-$1" "$pid"
+	wait "$pid"
+	code=$? ran="profile, stopped by $1"
+	rm -f "$dir/w/halt.wait"
+}
+here init --yes --factor batch=16,32,64,128 -- ./halt.sh '{batch}'
+code_is 0 "stopped: init"
+stop_profile KILL 10
+that "stopped: a profile that was killed leaves no model" test ! -e "$dir/w/halt-postrider/job.model"
+here run halt-postrider --slo 20s
+code_is 0 "stopped: run"
+says err "has runs that no model was trained on" "stopped: run trains on what was measured"
+says err "is promised" "stopped: and has a promise"
+here run halt-postrider --slo 20s
+that "stopped: once is enough" sh -c "! grep -q 'no model was trained' '$dir/err'"
+rm "$dir/w/halt-postrider/job.model"
+stop_profile INT 14
+code_is 130 "stopped: Ctrl-C is exit code 130"
+says err "the same command continues there" "stopped: it says how to go on"
+says out "Model written to" "stopped: and trains on what was measured"
+here run halt-postrider --slo 20s
+says err "is promised" "stopped: which run knows at once"
+
+# ---- a budget is a limit ----
+
+here init --yes --name limit --factor batch=4,8,16 --factor epochs=1,2,400 -- ./train.py --batch-size '{batch}' --epochs '{epochs}'
+code_is 0 "budget: init"
+from=$(date +%s%N)
+here profile limit-postrider --budget 4s
+took=$((($(date +%s%N) - from) / 1000000))
+code_is 0 "budget: profile"
+that "budget: it ends in time, training included ($took ms)" test "$took" -lt 9000
+says err "the budget is spent" "budget: it says so"
+says out "batch=8 epochs=400 njobs=1: about" "budget: it says how long the longest job takes"
+says out "would measure the other" "budget: and what more time would buy"
+that "budget: a run that was cut is of the epochs it had" test -z "$(awk -F, '$4 == 400' "$dir/w/limit-postrider/runs.csv")"
+here run limit-postrider --slo 60s --epochs 20
+says err "is promised" "budget: run has a promise of more epochs than any whole run had"
+here profile limit-postrider --budget 4s --executor slurm
+code_is 2 "budget: needs this machine"
+
 # ---- a program with a configuration file, a path into its JSON, a factor of its own ----
 
 here init --yes -- ./prog base.ini 'batch={batch}' 'width={width}'
@@ -202,6 +262,15 @@ w=$dir/w/mine-postrider
 that "program: the path is in the description" grep -q 'metrics.top1' "$w/job.json"
 here profile mine-postrider -q
 code_is 0 "program: profile"
+that "alone there is nothing to run beside" sh -c "! grep -q beside '$dir/w/train-postrider/runs.csv'"
+that "without runs of two jobs there is nothing to compare with" sh -c "! grep -q beside '$dir/w/fit-postrider/runs.csv'"
+that "program: profile measures runs beside the others" sh -c "grep -q ',limit,' '$w/runs.csv' && grep -q ',fit,' '$w/runs.csv'"
+that "program: the model has them" grep -q MIXD "$w/job.model"
+here profile mine-postrider -n
+says out "beside" "program: the plan has runs beside others"
+says out " fit " "program: and names them"
+here profile mine-postrider -n --no-mixed
+that "program: --no-mixed leaves them out" sh -c "! grep -q 'beside' '$dir/out'"
 here run mine-postrider --slo 4s --set width=32
 code_is 0 "program: run with a parameter of its own"
 says err "is promised" "program: the third command has a promise"

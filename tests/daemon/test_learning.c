@@ -65,27 +65,31 @@ static struct job_kind any_kind(void)
 				  2.0 + (double)rng_below(&rng, 3) };
 }
 
-static void make_model(void)
+/* mixed: with a few runs of type study beside one of type fresh, which took half as long again. */
+static void make_model(const char *csv, const char *model, bool mixed)
 {
-	const char *train[] = { program("postrider"), "train", table,        "--model", "hybrid", "--set",
-				"trees=20",           "-o",    school.model, NULL };
+	const char *train[] = { program("postrider"), "train", csv,   "--model", "hybrid", "--set",
+				"trees=20",           "-o",    model, NULL };
 	struct strbuf b = { 0 };
 	struct err err = { 0 };
 
-	fixture_open(&school);
-	snprintf(table, sizeof table, "%s/runs.csv", school.dir);
-	snprintf(school.model, sizeof school.model, "%s/runs.model", school.dir);
-	strbuf_puts(&b, "network,cpus,njobs,batch,epochs,samples,time_s,accuracy\n");
+	strbuf_puts(&b, "network,cpus,njobs,batch,epochs,samples,time_s,accuracy,beside\n");
+	for (int i = 0; i < 4 && mixed; i++) {
+		struct job_kind k = { "lenet5", 64 << i, 4 };
+
+		strbuf_printf(&b, "lenet5,1,2,%g,4,12000,%.6f,0.9,fresh network=lenet5\n", k.batch,
+			      1.5 * law_s(&k) * noise());
+	}
 	for (int i = 0; i < 240; i++) {
 		struct job_kind k = any_kind();
 
-		strbuf_printf(&b, "%s,1,%d,%g,%g,12000,%.6f,%.4f\n", k.network, 1 + i % 2, k.batch, k.epochs,
+		strbuf_printf(&b, "%s,1,%d,%g,%g,12000,%.6f,%.4f,\n", k.network, 1 + i % 2, k.batch, k.epochs,
 			      law_s(&k) * noise(), 0.95 - 3e-4 * k.batch + 0.01 * k.epochs);
 	}
-	if (b.failed || io_write_file(table, b.text, b.len, &err))
-		die("%s: %s", table, err.text);
+	if (b.failed || io_write_file(csv, b.text, b.len, &err))
+		die("%s: %s", csv, err.text);
 	if (run_program(train, NULL))
-		die("no model of %s", table);
+		die("no model of %s", csv);
 	strbuf_release(&b);
 }
 
@@ -133,6 +137,41 @@ static void run_jobs(size_t n, double speed)
 	}
 }
 
+static unsigned long long begin(const char *type, const struct job_kind *k)
+{
+	struct json *reply = offer(type, k, ""), *v;
+	unsigned long long id = strtoull(text_at(reply, "job.job"), NULL, 10);
+
+	if (!is_ok(reply))
+		die("refused: %s", error_of(reply));
+	json_free(reply);
+	v = talk_ask(t, "{\"op\":\"started\",\"job\":\"%llu\"}", id);
+	assert_true(is_ok(v));
+	json_free(v);
+	return id;
+}
+
+static void finish(unsigned long long id)
+{
+	struct json *v = talk_ask(t, "{\"op\":\"finished\",\"job\":\"%llu\",\"accuracy\":0.9}", id);
+
+	assert_true(is_ok(v));
+	json_free(v);
+}
+
+/* n jobs, every second of them beside a job of another type, which makes it take half as long again. */
+static void run_beside(size_t n, const struct job_kind *k)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned long long loud = i % 2 ? begin("fresh", k) : 0, quiet = begin("study", k);
+
+		sleep_s((loud ? 1.5 : 1.0) * law_s(k));
+		finish(quiet);
+		if (loud)
+			finish(loud);
+	}
+}
+
 static double predicted_s(const struct job_kind *k)
 {
 	struct json *v = talk_ask(
@@ -148,17 +187,22 @@ static double predicted_s(const struct job_kind *k)
 
 /* ---- the daemon ---- */
 
-static void open_with(const char *settings)
+static void open_with_model(const char *model, const char *settings)
 {
 	char text[600];
 
 	rng = rng_stream(20261116, 7);
 	fixture_open(&fixture);
-	memcpy(fixture.model, school.model, sizeof fixture.model);
+	snprintf(fixture.model, sizeof fixture.model, "%s", model);
 	snprintf(text, sizeof text, settings, table);
 	fixture_configure(&fixture, text, TYPES);
 	fixture_start(&fixture);
 	t = talk_open(&fixture);
+}
+
+static void open_with(const char *settings)
+{
+	open_with_model(school.model, settings);
 }
 
 static int open_plain(void **state)
@@ -182,6 +226,26 @@ static int open_own(void **state)
 	open_with("\"slots\":2,\"durability\":\"none\",\"learning\":{\"retrain_after\":0,\"min_"
 		  "observations\":20,"
 		  "\"test_jobs\":30},");
+	return 0;
+}
+
+/* Times do not depend on what others do on this machine. */
+static int open_quiet(void **state)
+{
+	(void)state;
+	open_with("\"outside_load\":false," LEARNING("0"));
+	return 0;
+}
+
+static int open_mixed(void **state)
+{
+	char csv[160], model[sizeof school.model];
+
+	(void)state;
+	snprintf(csv, sizeof csv, "%s/mixed.csv", school.dir);
+	snprintf(model, sizeof model, "%s/mixed.model", school.dir);
+	make_model(csv, model, true);
+	open_with_model(model, "\"outside_load\":false," LEARNING("0"));
 	return 0;
 }
 
@@ -295,6 +359,38 @@ TEST_WITH(test_a_model_wrong_by_half_is_replaced_and_can_be_had_back, open_own, 
 	t = talk_open(&fixture);
 	assert_true(current() == 1.0);
 	assert_true(predicted_s(&k) > 1.5 * law_s(&k));
+}
+
+TEST_WITH(test_what_neighbours_do_to_a_job_is_known_after_a_kill, open_quiet, close_one)
+{
+	const struct job_kind k = { "lenet5", 64, 20 };
+	unsigned long long loud;
+	double before, alone;
+
+	run_beside(40, &k);
+	alone = predicted_s(&k);
+	loud = begin("fresh", &k);
+	before = predicted_s(&k);
+	finish(loud);
+	assert_true(before > 1.15 * alone);
+	talk_close(t);
+	assert_int_equal(fixture_stop(&fixture, SIGKILL), -SIGKILL);
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
+	loud = begin("fresh", &k);
+	assert_true(fabs(predicted_s(&k) / before - 1.0) < 0.03);
+	finish(loud);
+}
+
+TEST_WITH(test_what_neighbours_do_to_a_job_is_known_from_the_table, open_mixed, close_one)
+{
+	const struct job_kind k = { "lenet5", 64, 20 };
+	double alone = predicted_s(&k), beside;
+	unsigned long long loud = begin("fresh", &k);
+
+	beside = predicted_s(&k);
+	finish(loud);
+	assert_true(beside > 1.15 * alone);
 }
 
 TEST_WITH(test_rollbacks_to_nowhere_are_refused, open_plain, close_one)
@@ -499,7 +595,10 @@ static int train_first(void **state)
 {
 	(void)state;
 	rng = rng_stream(20261116, 1);
-	make_model();
+	fixture_open(&school);
+	snprintf(table, sizeof table, "%s/runs.csv", school.dir);
+	snprintf(school.model, sizeof school.model, "%s/runs.model", school.dir);
+	make_model(table, school.model, false);
 	return 0;
 }
 

@@ -42,6 +42,10 @@ int job_folder_write(const struct job_folder *f, const struct profile_design *d,
                      const struct job_folder_notes *notes, struct err *err);
 /* The configuration alone. */
 int job_folder_configure(const struct job_folder *f, struct err *err);
+/* Has the table runs that the model has not seen? So it is where measuring was killed. */
+bool job_folder_untrained(const struct job_folder *f);
+/* Trains the model on the tables and configures it. Returns the exit code of `train`. */
+int job_folder_train(const struct job_folder *f, bool quiet);
 /* The batches of the description, as "16, 32": those that `profile` measured and no run ever ended well with
  * (`failed`), and the others. Both are empty if none failed, or all did. */
 void job_folder_batches(const struct job_folder *f, struct strbuf *out_working, struct strbuf *out_failed);

@@ -352,6 +352,9 @@ static void print_text(const struct init *in, struct strbuf *out)
 	strbuf_printf(out,
 		      "next  postrider profile %s\n      measures %zu runs, about %s, and trains the model\n",
 		      cli_clean(in->folder.shown), runs_of(&in->d), text_seconds(in->runs_s, a));
+	if (in->runs_s > in->o->budget_s)
+		strbuf_printf(out, "      with --budget %s it ends in time, with the runs that tell most\n",
+			      job_folder_slo(in->o->budget_s, a));
 	strbuf_printf(out, "then  postrider run %s --slo %s\n", cli_clean(in->folder.shown),
 		      job_folder_slo(3.0 * run_s(in), a));
 }

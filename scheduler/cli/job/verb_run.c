@@ -228,6 +228,16 @@ static int folder_of_command(const struct cli *c, struct options *o, struct job_
 
 /* ---- running ---- */
 
+/* Measuring was killed, or goes on: what it has is better than nothing. */
+static void use_what_was_measured(const struct cli *c, const struct job_folder *folder)
+{
+	if (!job_folder_untrained(folder))
+		return;
+	cli_notice(c, "%s has runs that no model was trained on; training ...", cli_clean(folder->shown));
+	if (job_folder_train(folder, true))
+		cli_notice(c, "no model could be trained on them");
+}
+
 /* Nothing could be promised: what would help. */
 static void say_unknown(const struct cli *c, const struct job_folder *folder, const struct submit_answer *a)
 {
@@ -437,6 +447,7 @@ int verb_run(int argc, char **argv)
 	if (rc)
 		return cli_fail(&err);
 	last_epochs(&folder, &o);
+	use_what_was_measured(&c, &folder);
 	client_catch_signals();
 	code = own_daemon_open(&c, &folder, o.idle_s, &o.submit.at, type, &client, &f);
 	code = code ? client_say(&f) : run(&c, &o, &folder, client);

@@ -69,7 +69,9 @@ int profile_plan_json(const struct profile_campaign *k, struct strbuf *out, stru
 		json_kv_int(&w, "copies", (long long)profile_copies(&k->design, p));
 		if (p->mixed) {
 			json_kv_open(&w, "beside", '{');
-			json_setting(&w, &k->design, p->beside);
+			if (p->neighbour)
+				json_kv_string(&w, "type", k->design.neighbour[p->neighbour - 1].name);
+			json_setting(&w, profile_beside(&k->design, p), p->beside);
 			json_close(&w, '}');
 		}
 		json_kv_bool(&w, "done", k->journal.run[i].done);
@@ -93,21 +95,37 @@ int profile_plan_json(const struct profile_campaign *k, struct strbuf *out, stru
 	return rc;
 }
 
+/* Who runs beside the one that is measured; "": copies of it. */
+static void table_beside(struct cli_table *t, const struct profile_design *d, const struct profile_point *p)
+{
+	static const char before[] = " beside ";
+	struct strbuf text = { 0 };
+	const char *at;
+
+	profile_describe(d, p, &text);
+	at = strstr(strbuf_text(&text), before);
+	cli_table_add(t, "%s", p->mixed && at ? cli_clean(at + sizeof before - 1) : "");
+	strbuf_release(&text);
+}
+
 int profile_plan_text(const struct profile_campaign *k, const struct cli *c, struct strbuf *out,
 		      struct err *err)
 {
 	const struct profile_design *d = &k->design;
-	char align[PROFILE_MAX_FACTORS + 5], a[32];
+	char align[PROFILE_MAX_FACTORS + 6], a[32];
 	struct cli_table t;
 	char **word;
+	bool mixed = k->plan.n && k->plan.run[k->plan.n - 1].mixed; /* they are the last */
 	int rc = profile_argv(d, &k->plan.run[0], 1, &word, err);
 
 	if (rc)
 		return rc;
-	table_begin(&t, align, d, "rr", "rr");
+	table_begin(&t, align, d, "rr", mixed ? "lrr" : "rr");
 	cli_table_add(&t, "run");
 	cli_table_add(&t, "replication");
 	table_setting(&t, d, NULL);
+	if (mixed)
+		cli_table_add(&t, "beside");
 	cli_table_add(&t, "expected s");
 	cli_table_add(&t, "done");
 	for (size_t i = 0; i < k->plan.n; i++) {
@@ -117,6 +135,8 @@ int profile_plan_text(const struct profile_campaign *k, const struct cli *c, str
 		cli_table_add(&t, "%zu", i + 1);
 		cli_table_add(&t, "%u", p->replication);
 		table_setting(&t, d, p->level);
+		if (mixed)
+			table_beside(&t, d, p);
 		cli_table_add(&t, "%s", k->estimate.n ? cli_number(expected_s, a) : "");
 		cli_table_add(&t, "%s", k->journal.run[i].done ? "yes" : "");
 	}

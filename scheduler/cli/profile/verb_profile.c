@@ -13,6 +13,7 @@
 #include "scheduler/cli/model/views.h"
 #include "scheduler/cli/profile/campaign_view.h"
 #include "scheduler/cli/profile/engine_option.h"
+#include "scheduler/cli/profile/neighbours.h"
 #include "scheduler/engines/profile_run.h"
 
 #define SUGGEST_MAX 1000
@@ -21,9 +22,9 @@ struct options {
 	struct cli_list factor;
 	const char *design, *command, *accuracy, *regex, *curves, *workdir, *max_spread, *model, *executor,
 		*config;
-	double timeout_s; /* 0: not given */
+	double timeout_s, budget_s; /* 0: not given */
 	uint64_t replications, seed, tries, suggest; /* UINT64_MAX: not given */
-	bool dry_run, restart, retry, warm_up;
+	bool dry_run, restart, retry, warm_up, no_mixed;
 	char **word;
 	size_t n_words; /* the words after -- */
 };
@@ -37,6 +38,7 @@ struct verb {
 	bool bar; /* show progress */
 	struct config *config; /* of the engine; NULL: the runs are on this machine */
 	struct engine_runner runner;
+	struct neighbours neighbours;
 };
 
 /* ---- the design from file and flags ---- */
@@ -76,6 +78,44 @@ static int flags_into_design(struct profile_design *d, const struct options *o, 
 	return 0;
 }
 
+static bool is_local(const struct options *o)
+{
+	return !o->executor || !strcmp(o->executor, ENGINE_LOCAL);
+}
+
+/* Who may run beside the job. What was measured beside somebody else is in the table already, so that
+ * measuring again is not another experiment. */
+static int find_neighbours(struct verb *v, struct err *err)
+{
+	const struct options *o = v->o;
+	struct profile_design *d = &v->k.design;
+	int rc = 0;
+
+	if (!o->no_mixed && is_local(o) && (v->in_folder || o->config))
+		rc = neighbours_find(&v->neighbours, o->config, v->in_folder ? v->folder.job : NULL, err);
+	d->neighbour = v->neighbours.of;
+	d->n_neighbours = v->neighbours.n;
+	return rc;
+}
+
+static void tell_neighbours(const struct verb *v)
+{
+	const struct profile_campaign *k = &v->k;
+	struct strbuf names = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->plan.n; i++)
+		n += k->plan.run[i].neighbour && !k->journal.run[i].done;
+	for (size_t i = 0; i < k->design.n_neighbours; i++)
+		strbuf_printf(&names, "%s%s", i ? ", " : "", k->design.neighbour[i].name);
+	if (n)
+		cli_notice(v->c,
+			   "%zu of the runs %s beside a job of type %s, to see what it does to this one; "
+			   "--no-mixed leaves them out",
+			   n, n == 1 ? "is" : "are", strbuf_text(&names));
+	strbuf_release(&names);
+}
+
 static int campaign_prepare(struct verb *v, struct err *err)
 {
 	const struct options *o = v->o;
@@ -85,12 +125,15 @@ static int campaign_prepare(struct verb *v, struct err *err)
 			   : snprintf(k->dir, sizeof k->dir, "%s.profile", output);
 	int rc = 0;
 
+	k->budget_s = o->budget_s;
 	k->table = v->c->output ? v->c->output : v->in_folder ? v->folder.table : NULL;
 	k->curves = o->curves ? o->curves : v->in_folder ? v->folder.curves : NULL;
 	if (v->c->n_args)
 		rc = profile_design_read(&k->design, v->in_folder ? v->folder.job : v->c->arg[0], err);
 	if (!rc)
 		rc = flags_into_design(&k->design, o, err);
+	if (!rc)
+		rc = find_neighbours(v, err);
 	if (!rc)
 		rc = profile_campaign_plan(k, err);
 	if (!rc && n >= (int)sizeof k->dir - 64)
@@ -106,7 +149,7 @@ static int choose_executor(struct verb *v, struct err *err)
 	const struct config_engine *e = NULL;
 	int rc;
 
-	if (!name || !strcmp(name, ENGINE_LOCAL))
+	if (is_local(v->o))
 		return 0;
 	if (v->k.design.mixed)
 		return err_fail(err, ERR_ARG, "mixed runs need this machine: leave out --executor");
@@ -235,6 +278,7 @@ static int run_campaign(struct verb *v, struct err *err)
 	profile_signals_hold(&k->signals);
 	rc = profile_campaign_open(k, v->o->restart ? PROFILE_RESTART : PROFILE_RESUME, v->o->retry, err);
 	if (!rc) {
+		tell_neighbours(v);
 		if (k->run)
 			engine_runner_clean(&v->runner, k->dir);
 		rc = profile_campaign_run(k, err);
@@ -250,6 +294,11 @@ static int run_campaign(struct verb *v, struct err *err)
 			"the same command continues there\n",
 			k->journal.n_done, k->plan.n, cli_clean(k->journal.path));
 	profile_signals_release(&k->signals);
+	if (!rc && k->spent)
+		fprintf(stderr,
+			"postrider: the budget is spent, with %zu of %zu runs; the same command continues "
+			"there\n",
+			k->journal.n_done, k->plan.n);
 	if (!rc && !k->signal)
 		rc = print_summary(v, model, err);
 	model_free(model);
@@ -257,21 +306,6 @@ static int run_campaign(struct verb *v, struct err *err)
 }
 
 /* ---- the model of a job's folder ---- */
-
-static bool has_curves(const struct profile_campaign *k)
-{
-	if (!profile_factor_find(&k->design, "epochs"))
-		return false;
-	for (size_t i = 0; i < k->plan.n; i++) {
-		const struct profile_outcome *o = &k->journal.run[i];
-
-		for (size_t c = 0; o->done && c < o->n_copies; c++) {
-			if (o->copy[c].n_epochs > 1)
-				return true;
-		}
-	}
-	return false;
-}
 
 static double mean_time(const struct profile_campaign *k)
 {
@@ -287,25 +321,45 @@ static double mean_time(const struct profile_campaign *k)
 	return n ? sum / (double)n : NAN;
 }
 
+/* What the time has bought, and what more of it would. */
+static void tell_outlook(const struct verb *v)
+{
+	const struct profile_campaign *k = &v->k;
+	struct profile_outlook o;
+	struct model *m = NULL;
+	struct strbuf setting = { 0 };
+	size_t left = k->plan.n - k->journal.n_done;
+	char a[32], b[32], c[32];
+
+	if (cli_model_open(v->folder.model, &m, NULL) || profile_outlook(k, m, &o, NULL)) {
+		model_free(m);
+		return;
+	}
+	profile_describe(&k->design, &o.point, &setting);
+	if (o.upper_s > 0.0)
+		printf("%s: about %s, at most %s at 90 %%.\n", cli_clean(strbuf_text(&setting)),
+		       text_seconds(o.time_s, a), text_seconds(o.upper_s, b));
+	else
+		printf("%s: about %s, without a bound so far.\n", cli_clean(strbuf_text(&setting)),
+		       text_seconds(o.time_s, a));
+	if (left && k->left_s > 0.0) {
+		printf("Another %s would measure the other %zu runs", text_seconds(k->left_s, a), left);
+		if (o.narrow_s < 0.98 * o.upper_s)
+			printf(": at most %s -> about %s", b, text_seconds(o.narrow_s, c));
+		printf(".\n");
+	}
+	strbuf_release(&setting);
+	model_free(m);
+}
+
 /* Trains what was measured and hands it to the daemon. Returns the exit code. */
 static int train_folder(struct verb *v)
 {
 	struct job_folder *f = &v->folder;
 	struct strbuf working = { 0 }, failed = { 0 };
-	char *argv[12] = { "train", f->table, "-o", f->model, "--policy", "postrider" };
-	int argc = 6, code;
-	struct err err = { 0 };
+	int code = job_folder_train(f, v->c->quiet);
 	char a[32];
 
-	if (has_curves(&v->k)) {
-		argv[argc++] = "--curves";
-		argv[argc++] = f->curves;
-	}
-	if (v->c->quiet)
-		argv[argc++] = "-q";
-	code = train_in_words(argc, argv);
-	if (!code && job_folder_configure(f, &err))
-		code = cli_fail(&err);
 	job_folder_batches(f, &working, &failed);
 	if (failed.len)
 		cli_notice(v->c, "no run with batch %s ended well; 'postrider run' chooses among %s",
@@ -314,6 +368,8 @@ static int train_folder(struct verb *v)
 	strbuf_release(&failed);
 	if (code || v->c->quiet || v->c->json)
 		return code;
+	if (v->k.journal.n_done < v->k.plan.n)
+		tell_outlook(v);
 	printf("Model written to %s.\n\nnext  postrider run %s --slo %s\n", cli_clean(f->model),
 	       cli_clean(f->shown), job_folder_slo(2.0 * mean_time(&v->k), a));
 	return fflush(stdout) ? 1 : 0;
@@ -323,7 +379,20 @@ static int exit_code(const struct profile_campaign *k)
 {
 	if (k->signal)
 		return 128 + k->signal;
-	return k->verdict.n_failed + k->verdict.n_timeout + k->verdict.n_unstable ? 1 : 0;
+	/* Unstable runs are left out; the table is good without them. */
+	return k->verdict.n_failed + k->verdict.n_timeout || !k->verdict.n_ok ? 1 : 0;
+}
+
+/* Also where nothing else is said: the table has less in it than the plan. */
+static void tell_unstable(const struct profile_campaign *k)
+{
+	size_t n = k->verdict.n_unstable;
+
+	if (n && k->verdict.n_ok)
+		fprintf(stderr,
+			"postrider: %zu of %zu runs stayed unstable and %s left out of the table; --retry "
+			"measures %s again\n",
+			n, k->journal.n_done, n == 1 ? "is" : "are", n == 1 ? "it" : "them");
 }
 
 static int check_usage(const struct cli *c, const struct options *o)
@@ -339,8 +408,8 @@ static int check_usage(const struct cli *c, const struct options *o)
 	if (o->command && o->n_words)
 		return cli_usage_error(c,
 				       "the command comes from --command or from what follows --, not both");
-	if (o->config && !o->executor)
-		return cli_usage_error(c, "--config says what an engine is like: add --executor NAME");
+	if (o->budget_s > 0.0 && !is_local(o))
+		return cli_usage_error(c, "--budget needs this machine: leave out --executor");
 	if (o->restart && o->retry)
 		return cli_usage_error(
 			c, "give either --restart (measures everything) or --retry (measures what failed)");
@@ -375,12 +444,15 @@ static int profile(struct verb *v)
 	if (!rc)
 		rc = o->dry_run ? print_plan(v, &err) : run_campaign(v, &err);
 	code = rc ? cli_fail(&err) : o->dry_run ? 0 : exit_code(&v->k);
-	if (!rc && v->in_folder && !o->dry_run && !v->k.signal && !c->output && v->k.verdict.n_ok) {
+	if (!rc && !o->dry_run)
+		tell_unstable(&v->k);
+	if (!rc && v->in_folder && !o->dry_run && !c->output && v->k.verdict.n_ok) {
 		int trained = train_folder(v);
 
 		code = code ? code : trained;
 	}
 	profile_campaign_release(&v->k);
+	neighbours_release(&v->neighbours);
 	config_free(v->config);
 	return code;
 }
@@ -416,6 +488,11 @@ int verb_profile(int argc, char **argv)
 		  &o.workdir },
 		{ 0, "timeout", CLI_DURATION, "TIME", "time limit of one run, for example 300s (default: 1h)",
 		  &o.timeout_s },
+		{ 0, "budget", CLI_DURATION, "TIME",
+		  "end after this time, for example 3m, with the runs that tell\nmost; a run is cut at the "
+		  "end "
+		  "of an epoch",
+		  &o.budget_s },
 		{ 0, "tries", CLI_COUNT, "K", "measure an unstable run at most K times (default: 3)",
 		  &o.tries },
 		{ 0, "max-spread", CLI_TEXT, "SHARE",
@@ -434,8 +511,12 @@ int verb_profile(int argc, char **argv)
 		  "run the copies on a cluster: slurm, or an engine of --config\n(default: local, this "
 		  "machine)",
 		  &o.executor },
-		{ 0, "config", CLI_TEXT, "FILE", "the configuration that has the engine of --executor",
+		{ 0, "config", CLI_TEXT, "FILE",
+		  "the configuration that has the engine of --executor, or whose\ntypes may run beside the "
+		  "job "
+		  "(default: those of run)",
 		  &o.config },
+		{ 0, "no-mixed", CLI_FLAG, NULL, "measure no runs beside other types of jobs", &o.no_mixed },
 		{ 'n', "dry-run", CLI_FLAG, NULL, "print the plan and its duration, but run nothing",
 		  &o.dry_run },
 		{ 0 },
@@ -449,7 +530,7 @@ int verb_profile(int argc, char **argv)
 			"run is\n"
 			"saved before the next one starts: if it is interrupted, the same command continues "
 			"where\n"
-			"it stopped. The exit code is 1 if a run failed or stayed unstable. In a FOLDER that "
+			"it stopped. The exit code is 1 if a run failed. In a FOLDER that "
 			"init\n"
 			"made, the tables and the model that is trained on them are written there.",
 		.option = option,

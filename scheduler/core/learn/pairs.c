@@ -333,7 +333,13 @@ static void add_score(struct pairs *p, struct row *r, const double *x, double sc
 	r->n = r->n * keep + 1.0;
 }
 
-void pairs_observe(struct pairs *p, const struct pairs_met *met, uint32_t user, double score)
+double pairs_part(const struct pairs *p, double held, double processes)
+{
+	return held / fmax(p->out.room, processes);
+}
+
+/* user NULL: everybody believes it. */
+static void learn(struct pairs *p, const struct pairs_met *met, const uint32_t *user, double score)
 {
 	double x[N] = { 1.0 }, weight[VARIANCES], variance;
 	uint16_t own = met->kind ? number_of(p, met->kind) : 0;
@@ -349,7 +355,8 @@ void pairs_observe(struct pairs *p, const struct pairs_met *met, uint32_t user, 
 			x[g] = fmax(0.0, fmin(1.0, met->beside[i].share));
 	}
 	add_score(p, r, x, score);
-	count_user(r, user);
+	if (user)
+		count_user(r, *user);
 	variance = variance_of_scores(p);
 	for (size_t v = 0; v < VARIANCES; v++)
 		fit_row(r, variance, v);
@@ -357,6 +364,16 @@ void pairs_observe(struct pairs *p, const struct pairs_met *met, uint32_t user, 
 	p->learnt = false;
 	for (size_t k = 0; k < p->out.n; k++)
 		p->learnt |= conclude(p, k, weight);
+}
+
+void pairs_observe(struct pairs *p, const struct pairs_met *met, uint32_t user, double score)
+{
+	learn(p, met, &user, score);
+}
+
+void pairs_teach(struct pairs *p, const struct pairs_met *met, double score)
+{
+	learn(p, met, NULL, score);
 }
 
 /* ---- what was learnt ---- */

@@ -75,8 +75,12 @@ struct pairs_met {                    /* what an ended job has met; kind 0: not 
 void pairs_meet(const struct pairs *p, const struct pairs_clock *c, const struct pairs_start *from,
                 uint16_t number, struct pairs_met *out);
 
+/* The part of the machine that so many of all processes hold. */
+double pairs_part(const struct pairs *p, double held, double processes);
 /* score: log(actual / foreseen by the common law), without what was learnt otherwise. */
 void pairs_observe(struct pairs *p, const struct pairs_met *met, uint32_t user, double score);
+/* The same of a run of a table: it is the operator's, whom all users believe. */
+void pairs_teach(struct pairs *p, const struct pairs_met *met, double score);
 
 /* The effect on a job of `kind` of neighbours of kind `beside`, for people and tests; 0: none. */
 double pairs_effect(const struct pairs *p, uint64_t kind, uint64_t beside);

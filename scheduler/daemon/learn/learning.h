@@ -4,6 +4,8 @@
  * model has a learner: the configuration's, and that of each job type with its own model.
  *
  *   observe.c          what ended jobs teach: bounds, drift, which kinds of jobs are known
+ *   past.c             the same of jobs that ended before a restart
+ *   mixed.c            what the tables of the models say of neighbours of another kind
  *   shown.c            what `stats` and a monitoring system show of it
  *   batches.c          which batches jobs took and failed with, for core/admit
  *   family_probe.c     a short separate run where a job's context was never measured
@@ -36,7 +38,8 @@ struct learning;
 int learning_new(struct daemon *d, struct learning **out, struct err *err);
 /* Before the server, which its open replies go to; after it d->learning is NULL. */
 void learning_free(struct learning *l);
-/* After the jobs are back: those in memory that ended are observed again, in the order of their ends. */
+/* After the jobs are back: those in memory that ended are observed again, in the order of their ends, with
+ * what they ran beside. */
 void learning_restore(struct learning *l);
 /* A job has ended as done: observed, counted, and another model trained when that is due. */
 void learning_ended(struct learning *l, const struct job *job);

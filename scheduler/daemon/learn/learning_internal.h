@@ -86,5 +86,9 @@ void learner_train_changed(struct learner *e); /* after a reload */
 bool learner_train_busy(const struct learner *e);
 size_t learner_train_after(const struct learner *e); /* jobs; 0: not automatically */
 void learning_first_restore(struct learning *l); /* counts the jobs in memory */
+void learning_teach_mixed(struct learning *l); /* at the start, and after other models came: mixed.c */
 bool learning_is_observation(const struct job_record *row);
+/* One that ended before the daemon started, and is done. met: what it ran beside. */
+void learning_observe_again(struct learning *l, const struct job *job, const struct pairs_met *met);
+
 #endif

@@ -189,9 +189,9 @@ static const char *doubt_of(const struct learner *e, const struct job *job, bool
 	return accuracy_plausible(learner_slot(e)->model, r) ? NULL : "accuracy";
 }
 
-/* quiet: it ended before the daemon started, and what it ran beside is not known any more. */
+/* met: what it ran beside. quiet: it ended before the daemon started. */
 static void observe(struct learner *e, const struct job *job, const char *stranger, struct families of,
-		    bool quiet)
+		    const struct pairs_met *met, bool quiet)
 {
 	const struct job_record *r = &job->row;
 	double run_s = (double)(r->ended_ns - r->started_ns) / 1e9;
@@ -204,8 +204,7 @@ static void observe(struct learner *e, const struct job *job, const char *strang
 	/* Decided by another model: it says nothing of this one. */
 	if (!r->model || strcmp(r->model, e->model_name) || !(r->model_s > 0.0 && isfinite(r->model_s)))
 		return;
-	if (!quiet)
-		seen.met = &e->l->d->met;
+	seen.met = met;
 	sched_observe(e->l->d->sched, &seen);
 	strangers_count(&e->strangers, job->type_number, stranger);
 	/* An error of the model on jobs it does not know says nothing about the machine. */
@@ -260,22 +259,13 @@ void learning_ended(struct learning *l, const struct job *job)
 			 (unsigned long long)job->id, (unsigned)job->row.uid, doubt);
 		return;
 	}
-	observe(e, job, stranger, families_of(e, job, job_values(job), stranger), false);
+	observe(e, job, stranger, families_of(e, job, job_values(job), stranger), &l->d->met, false);
 	learner_train_due(e);
-}
-
-static int by_end(const void *a_, const void *b_)
-{
-	const struct job *a = *(struct job *const *)a_, *b = *(struct job *const *)b_;
-
-	if (a->row.ended_ns != b->row.ended_ns)
-		return a->row.ended_ns < b->row.ended_ns ? -1 : 1;
-	return (a->id > b->id) - (a->id < b->id);
 }
 
 /* A job that was read from the store is not bound to the model's columns. Only strangers need that, and the
  * model says which jobs are strangers. */
-static void observe_again(struct learning *l, const struct job *job)
+void learning_observe_again(struct learning *l, const struct job *job, const struct pairs_met *met)
 {
 	struct learner *e = learner_of(l, job);
 	char stranger[STRANGERS_TEXT] = "";
@@ -291,30 +281,7 @@ static void observe_again(struct learning *l, const struct job *job)
 	if (doubt_of(e, job, *stranger))
 		l->doubted++;
 	else
-		observe(e, job, stranger, of, true);
-}
-
-void learning_restore(struct learning *l)
-{
-	const struct job_list *ended = &l->d->jobs.ended;
-	struct job **job = mem_array(ended->n ? ended->n : 1, sizeof *job);
-	size_t n = 0;
-
-	for (size_t i = 0; i < l->n; i++)
-		learner_train_restore(l->learner[i]);
-	learning_first_restore(l);
-	if (!job) {
-		log_warn("out of memory: bounds start again");
-		return;
-	}
-	for (struct job *j = ended->first; j; j = j->after) {
-		if (learning_is_observation(&j->row))
-			job[n++] = j;
-	}
-	qsort(job, n, sizeof *job, by_end);
-	for (size_t i = 0; i < n; i++)
-		observe_again(l, job[i]);
-	free(job);
+		observe(e, job, stranger, of, met, true);
 }
 
 /* ---- beginning, changing, leaving ---- */
@@ -435,6 +402,7 @@ int learning_new(struct daemon *d, struct learning **out, struct err *err)
 	learning_use_versions(l);
 	for (size_t i = 0; i < l->n; i++)
 		begin_anew(l->learner[i]);
+	learning_teach_mixed(l);
 	*out = l;
 	return 0;
 }
@@ -450,6 +418,7 @@ void learning_model_changed(struct learning *l)
 			begin_anew(e);
 		learner_train_changed(e);
 	}
+	learning_teach_mixed(l);
 }
 
 void learning_free(struct learning *l)

@@ -446,3 +446,50 @@ TEST(test_without_kinds_all_neighbours_are_alike)
 	assert_true(ratio[0] > 1.1);
 	near(ratio[1], 1.0);
 }
+
+/* A table says the same before any job has ended: runs of type 1 beside type 2 took half as long again. */
+TEST(test_runs_of_a_table_beside_another_kind_tell_what_it_does)
+{
+	double ratio[2];
+
+	for (int without = 0; without < 2; without++) {
+		double time_s[2];
+		struct bed b;
+
+		for (int loud = 0; loud < 2; loud++) {
+			struct sched_request r, of, beside;
+
+			make_with(&b, without, "kinds");
+			assert_true(sched_untaught(b.s));
+			assert_false(sched_untaught(b.s));
+			of = beside = job(&b, 1, NAN);
+			of.type = 1;
+			beside.type = 2;
+			for (int i = 0; i < 60; i++) {
+				bool mixed = i % 3 == 0;
+
+				sched_teach(b.s, &(struct sched_mixed){ &of, &beside, mixed ? 2.0 : 0.0, 4.0,
+									mixed ? log(1.5) : 0.01 });
+			}
+			for (uint64_t id = 1; id <= 3; id++) { /* two run, one waits */
+				r = job(&b, id, 5000.0);
+				r.type = loud ? 2 : 1;
+				r.batch = &b128;
+				r.n_batches = 1;
+				submit(&b, 10, &r);
+				next(&b, 10);
+			}
+			r = job(&b, 99, 9000.0);
+			r.type = 1;
+			r.batch = &b64;
+			r.n_batches = 1;
+			r.user = 7; /* nobody's word counts less than the table's */
+			assert_int_equal(sched_what_if(b.s, 10 * S, &r, &b.d, &b.verdict, NULL), 0);
+			time_s[loud] = b.d.candidate[0].time_s;
+			drop(&b);
+		}
+		ratio[without] = time_s[1] / time_s[0];
+	}
+	assert_true(ratio[0] > 1.1);
+	near(ratio[1], 1.0);
+}

@@ -366,7 +366,7 @@ TEST(test_foreign_files_are_called_so)
 	a.text[8] = 7;
 	refused(a.text, a.len, "the header's checksum");
 	repair(&a);
-	refused(a.text, a.len, "format version 7; this program reads 1 to 4");
+	refused(a.text, a.len, "format version 7; this program reads 1 to 5");
 	a.text[8] = 1;
 	a.text[12] = 9;
 	repair(&a);

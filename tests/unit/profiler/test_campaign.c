@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/io.h"
 #include "predictors/anova/anova.h"
 #include "scheduler/profiler/campaign.h"
@@ -300,6 +301,167 @@ TEST(test_a_mixed_run_is_one_job_beside_jobs_of_another_setting)
 	w = mixed_world("mixed", script);
 	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
 	assert_int_equal(w->n_runs, 0);
+	world_free(w);
+}
+
+/* Beside a job of another design, with its own command. */
+static struct world *beside_world(const struct profile_neighbour *n, size_t n_neighbours)
+{
+	struct world *w = world_new("neighbours", GOOD);
+	char *word[] = { (char *)"/bin/sh", (char *)"-c", (char *)"sleep 0.3; echo accuracy 0.9",
+			 (char *)"{batch}" };
+	struct err err = { 0 };
+
+	profile_plan_release(&w->k.plan);
+	w->k.design.neighbour = n;
+	w->k.design.n_neighbours = n_neighbours;
+	assert_int_equal(profile_design_factor(&w->k.design, "njobs=1,2", &err), 0);
+	assert_int_equal(profile_design_argv(&w->k.design, word, 4, &err), 0);
+	assert_int_equal(profile_campaign_plan(&w->k, &err), 0);
+	return w;
+}
+
+static void make_neighbour(struct profile_design *d, const char *script)
+{
+	char *word[] = { (char *)"/bin/sh", (char *)"-c", (char *)script, (char *)"{network}",
+			 (char *)"{batch}" };
+	struct err err = { 0 };
+
+	profile_design_init(d);
+	assert_int_equal(profile_design_factor(d, "network=lenet,vgg,resnet", &err), 0);
+	assert_int_equal(profile_design_factor(d, "batch=8,16", &err), 0);
+	assert_int_equal(profile_design_argv(d, word, 5, &err), 0);
+	assert_int_equal(profile_design_check(d, &err), 0);
+}
+
+TEST(test_a_few_runs_are_beside_jobs_of_other_designs)
+{
+	char log[400], script[600];
+	struct profile_design other;
+	struct profile_neighbour n[2] = { { "loud", &other }, { "louder", &other } };
+	struct err err = { 0 };
+	struct world *w;
+
+	snprintf(log, sizeof log, "%s/neighbours.log", support_temp_dir());
+	snprintf(script, sizeof script, "echo $0 $1 >>%s; sleep 0.02", log);
+	make_neighbour(&other, script);
+	w = beside_world(n, 0);
+	assert_int_equal(w->k.plan.n, 4);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_null(strstr(text_of(w->table), "beside"));
+	world_free(w);
+	/* one that is known later: its run is added, the others stay */
+	w = beside_world(n, 1);
+	assert_int_equal(w->k.plan.n, 5);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->n_runs, 1);
+	assert_true(strstr(text_of(log), "vgg 8\nvgg 8\n") != NULL); /* started again while the run goes on */
+	assert_int_equal(lines_of(w->table), 1 + 2 * 1 + 2 * 2 + 1);
+	assert_non_null(strstr(text_of(w->table), ",loud network=vgg,")); /* no comma in it: no quotes */
+	world_free(w);
+	/* and a second one, before it: each run is found again by who was beside it */
+	n[1] = n[0];
+	snprintf(n[0].name, sizeof n[0].name, "new");
+	w = beside_world(n, 2);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->n_runs, 1);
+	assert_non_null(strstr(text_of(w->table), ",new network=vgg,"));
+	assert_non_null(strstr(text_of(w->table), ",loud network=vgg,"));
+	world_free(w);
+	/* nobody is known any more: what was measured alone is as it was */
+	w = beside_world(n, 0);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->n_runs, 0);
+	assert_null(strstr(text_of(w->table), "beside"));
+	world_free(w);
+	profile_design_release(&other);
+}
+
+/* ---- a budget ---- */
+
+#define EPOCH_S 0.1 /* of the job below, whose time is in proportion to its epochs */
+
+/* tells: it prints its epochs. */
+static struct world *budget_world(const char *name, bool tells, double budget_s)
+{
+	struct world *w = world_new(name, GOOD);
+	char *word[] = { (char *)"/bin/sh", (char *)"-c",
+			 (char *)(tells ? "i=1; while [ $i -le $0 ]; do sleep 0.1; "
+					  "echo epoch $i: val_acc=0.$((50 + i)); i=$((i + 1)); done"
+					: "i=1; while [ $i -le $0 ]; do sleep 0.1; i=$((i + 1)); done"),
+			 (char *)"{epochs}", (char *)"{batch}" };
+	struct err err = { 0 };
+
+	profile_plan_release(&w->k.plan);
+	w->k.budget_s = budget_s;
+	assert_int_equal(profile_design_factor(&w->k.design, "njobs=2,1", &err), 0);
+	assert_int_equal(profile_design_factor(&w->k.design, "batch=8,16,32", &err), 0);
+	assert_int_equal(profile_design_factor(&w->k.design, "epochs=600,1,2", &err), 0);
+	assert_int_equal(profile_design_argv(&w->k.design, word, 5, &err), 0);
+	assert_int_equal(profile_campaign_plan(&w->k, &err), 0);
+	return w;
+}
+
+/* The settings that were measured, in the order in which they were. */
+static const char *journal_of(const struct world *w)
+{
+	char path[PATH_MAX + 16];
+
+	snprintf(path, sizeof path, "%s/journal.jsonl", w->k.dir);
+	return text_of(path);
+}
+
+TEST(test_a_budget_ends_a_campaign_and_takes_what_tells_most_first)
+{
+	struct world *w = budget_world("budget", true, 3.0);
+	struct err err = { 0 };
+	double from_s = clock_monotonic_s();
+	const struct profile_copy *cut = NULL;
+	const char *order;
+
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_true(clock_monotonic_s() - from_s < 3.0 + 1.5); /* an epoch, on a busy machine */
+	assert_true(w->k.spent);
+	order = strstr(journal_of(w), "\"run\"");
+	order = strstr(order, "\"setting\":\"");
+	assert_int_equal(strncmp(order + 11, "batch=16 njobs=1 epochs=1\"", 26), 0);
+	for (size_t i = 0; i < w->k.plan.n; i++) {
+		const struct profile_outcome *o = &w->k.journal.run[i];
+
+		if (o->done && profile_outcome_cut(o))
+			cut = &o->copy[0];
+	}
+	/* the longest one has the second half, and is used for the epochs that it had */
+	assert_non_null(cut);
+	assert_true(cut->cut_epochs >= 3.0 && cut->cut_epochs < 30.0);
+	assert_true(cut->time_s >= EPOCH_S * cut->cut_epochs && cut->time_s < 3.0);
+	assert_int_equal(cut->n_epochs, (size_t)cut->cut_epochs);
+	assert_true(cut->accuracy == cut->epoch[cut->n_epochs - 1].accuracy);
+	assert_null(strstr(text_of(w->table), ",600,"));
+	assert_null(strstr(text_of(w->curves), ",600,"));
+	world_free(w);
+	/* it is in the journal as it was */
+	w = budget_world("budget", true, 0.001);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->n_runs, 0);
+	assert_null(strstr(text_of(w->table), ",600,"));
+	assert_int_equal(w->k.verdict.n_unstable, 0);
+	world_free(w);
+}
+
+TEST(test_a_run_that_tells_no_epochs_is_dropped_when_the_budget_ends)
+{
+	struct world *w = budget_world("budget-silent", false, 1.0);
+	struct err err = { 0 };
+	double from_s = clock_monotonic_s();
+
+	assert_int_equal(profile_design_factor(&w->k.design, "epochs=600,500", &err), 0);
+	profile_plan_release(&w->k.plan);
+	assert_int_equal(profile_campaign_plan(&w->k, &err), 0);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	/* it is the first, so that an epoch was waited for as long again and half */
+	assert_true(clock_monotonic_s() - from_s < 2.5 + 1.5);
+	assert_int_equal(w->k.journal.n_done, 0);
 	world_free(w);
 }
 
