@@ -20,17 +20,19 @@
 
 /* ---- a log that grows ---- */
 
+static const struct job_output nothing = { .log = { { .fd = -1 }, { .fd = -1 } },
+					   .accuracy = NAN,
+					   .epoch = NAN,
+					   .told = NAN,
+					   .epoch_accuracy = NAN };
+
 int job_output_open(struct job_output *o, const char *out_path, const char *err_path,
 		    const struct output_spec *spec, double epochs, struct err *err)
 {
 	const char *const path[2] = { out_path, err_path };
 	int rc = 0;
 
-	*o = (struct job_output){ .log = { { .fd = -1 }, { .fd = -1 } },
-				  .accuracy = NAN,
-				  .epoch = NAN,
-				  .told = NAN,
-				  .epoch_accuracy = NAN };
+	*o = nothing;
 	for (int i = 0; i < 2 && !rc; i++) {
 		rc = output_reader_init(&o->log[i].reader, spec, err);
 		if (rc)
@@ -51,6 +53,7 @@ int job_output_init(struct job_output *o, const char *dir, const struct output_s
 	struct strbuf out = { 0 }, talk = { 0 };
 	int rc;
 
+	*o = nothing;
 	strbuf_printf(&out, "%s/%s", dir, JOB_STDOUT);
 	strbuf_printf(&talk, "%s/%s", dir, JOB_STDERR);
 	if (out.failed || talk.failed)
@@ -72,7 +75,7 @@ void job_output_release(struct job_output *o)
 		free(o->log[i].path);
 		output_reader_release(&o->log[i].reader);
 	}
-	*o = (struct job_output){ .log = { { .fd = -1 }, { .fd = -1 } } };
+	*o = nothing;
 }
 
 static void take_line(struct job_output *o, struct output_log *l, const char *line, size_t len,

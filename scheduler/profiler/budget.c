@@ -99,7 +99,8 @@ size_t profile_budget_next(const struct profile_campaign *k, double left_s)
 			of_best = w;
 		}
 	}
-	return best;
+	/* Where all that fit are measured early, the rest of the time is for it, too. */
+	return best == SIZE_MAX ? long_one(k, left_s) : best;
 }
 
 struct profile_point profile_plain_case(const struct profile_design *d)

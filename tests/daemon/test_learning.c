@@ -80,7 +80,7 @@ static void make_model(const char *csv, const char *model, bool mixed)
 		strbuf_printf(&b, "lenet5,1,2,%g,4,12000,%.6f,0.9,fresh network=lenet5\n", k.batch,
 			      1.5 * law_s(&k) * noise());
 	}
-	for (int i = 0; i < 240; i++) {
+	for (int i = 0; i < 480; i++) { /* so many that another sixty jobs make no better model */
 		struct job_kind k = any_kind();
 
 		strbuf_printf(&b, "%s,1,%d,%g,%g,12000,%.6f,%.4f,\n", k.network, 1 + i % 2, k.batch, k.epochs,
