@@ -126,11 +126,15 @@ static void ended_without_record(struct engine_job *j)
 		ended_by_books(j);
 		return;
 	}
+	if (j->word < ENGINE_ENDED) /* that it runs was said before it was gone */
+		j->said[0] = '\0';
 	if (!j->said[0] && j->past.word)
 		snprintf(j->said, sizeof j->said, "%s", j->past.said);
+	if (!j->said[0])
+		snprintf(j->said, sizeof j->said, "it is gone from the queue");
 	if (run->state == LOCAL_RUNNING)
 		local_job_lost(run, "%s says that it is over (%.100s), and there is no record of its end", g,
-			       j->said[0] ? j->said : "it is gone from the queue");
+			       j->said);
 	else
 		local_job_never_ran(run, false, "%s could not run it (%.80s)%s%s", g, j->said,
 				    *report_of(j, words, sizeof words) ? ": " : "", words);
