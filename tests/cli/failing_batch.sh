@@ -4,19 +4,8 @@
 # a user who names the batch, try it again.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/lib.sh
-XDG_STATE_HOME=$dir/state-home
-XDG_RUNTIME_DIR=$dir/runtime
-export XDG_STATE_HOME XDG_RUNTIME_DIR
-mkdir -p "$XDG_RUNTIME_DIR" "$dir/w"
-unset POSTRIDER_SOCKET POSTRIDER_CONFIG
-stop_daemons() {
-	for p in /proc/[0-9]*; do
-		if { tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null | grep -q "postriderd --config $dir"; then
-			kill "${p#/proc/}" 2>/dev/null
-		fi
-	done
-}
-trap 'stop_daemons; sleep 0.3; rm -rf "$dir"' EXIT
+own_home
+unset POSTRIDER_CONFIG
 
 if [ ! -x "$python" ]; then
 	skipped "failing batches" "there is no $python"

@@ -32,6 +32,27 @@ skipped() { echo "skipped - $1 ($2)"; }
 sanitized() { [ -n "${SAN:-}" ] && [ -z "${FULL:-}" ]; }
 finish() { [ "$failures" -eq 0 ]; exit; }
 
+# own_home: a user's own daemon, as `run` starts it, has its state and its socket below $dir, and ends with the script.
+# $own is the folder of its configuration, $dir/w one to work in.
+own_home() {
+	XDG_STATE_HOME=$dir/state-home
+	XDG_RUNTIME_DIR=$dir/runtime
+	own=$XDG_STATE_HOME/postrider/run
+	POSTRIDER_CONFIG=$own/postrider.json
+	export XDG_STATE_HOME XDG_RUNTIME_DIR POSTRIDER_CONFIG
+	unset POSTRIDER_SOCKET
+	mkdir -p "$XDG_RUNTIME_DIR" "$dir/w"
+	trap 'stop_daemons; sleep 0.3; rm -rf "$dir"' EXIT
+}
+# stop_daemons: those whose configuration is below $dir
+stop_daemons() {
+	for p in /proc/[0-9]*; do
+		if { tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null | grep -q "postriderd --config $dir"; then
+			kill "${p#/proc/}" 2>/dev/null
+		fi
+	done
+}
+
 # run ARGUMENT...: postrider with them; its status is then in $code, its words in $dir/out and $dir/err
 run() {
 	"$postrider" "$@" >"$dir/out" 2>"$dir/err" </dev/null

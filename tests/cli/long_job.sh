@@ -3,23 +3,8 @@
 # will hold, in its first run. The script is a stranger's: it prints "[3/12]", flushes nothing, and starts slowly.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/lib.sh
-XDG_STATE_HOME=$dir/state-home
-XDG_RUNTIME_DIR=$dir/runtime
-export XDG_STATE_HOME XDG_RUNTIME_DIR
-mkdir -p "$XDG_RUNTIME_DIR" "$dir/w"
-unset POSTRIDER_SOCKET PYTHONUNBUFFERED
-own=$XDG_STATE_HOME/postrider/run
-POSTRIDER_CONFIG=$own/postrider.json
-export POSTRIDER_CONFIG
-
-stop_daemons() {
-	for p in /proc/[0-9]*; do
-		if { tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null | grep -q "^postriderd --config $dir"; then
-			kill "${p#/proc/}" 2>/dev/null
-		fi
-	done
-}
-trap 'stop_daemons; sleep 0.3; rm -rf "$dir"' EXIT
+own_home
+unset PYTHONUNBUFFERED
 
 if [ ! -x "$python" ]; then
 	skipped "long jobs" "there is no $python"

@@ -3,23 +3,9 @@
 # daemon's page. A daemon that has to start again for it does not end a job.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/lib.sh
-XDG_STATE_HOME=$dir/state-home
-XDG_RUNTIME_DIR=$dir/runtime
-export XDG_STATE_HOME XDG_RUNTIME_DIR
-mkdir -p "$XDG_RUNTIME_DIR" "$dir/w"
-unset POSTRIDER_SOCKET DISPLAY WAYLAND_DISPLAY
-config=$XDG_STATE_HOME/postrider/run/postrider.json
-POSTRIDER_CONFIG=$config
-export POSTRIDER_CONFIG
-
-stop_daemons() {
-	for p in /proc/[0-9]*; do
-		if { tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null | grep -q "^postriderd --config $dir"; then
-			kill "${p#/proc/}" 2>/dev/null
-		fi
-	done
-}
-trap 'stop_daemons; sleep 0.3; rm -rf "$dir"' EXIT
+own_home
+unset DISPLAY WAYLAND_DISPLAY
+config=$POSTRIDER_CONFIG
 
 cat >"$dir/w/fit.sh" <<'END'
 #!/bin/sh

@@ -3,21 +3,7 @@
 # `run` and `init` fill in placeholders, nothing else. The script is in the style of PyTorch's examples.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/lib.sh
-XDG_STATE_HOME=$dir/state-home
-XDG_RUNTIME_DIR=$dir/runtime
-export XDG_STATE_HOME XDG_RUNTIME_DIR
-mkdir -p "$XDG_RUNTIME_DIR" "$dir/w"
-unset POSTRIDER_SOCKET
-POSTRIDER_CONFIG=$XDG_STATE_HOME/postrider/run/postrider.json
-export POSTRIDER_CONFIG
-stop_daemons() {
-	for p in /proc/[0-9]*; do
-		if { tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null | grep -q "^postriderd --config $dir"; then
-			kill "${p#/proc/}" 2>/dev/null
-		fi
-	done
-}
-trap 'stop_daemons; sleep 0.3; rm -rf "$dir"' EXIT
+own_home
 
 if [ ! -x "$python" ]; then
 	skipped "typed numbers" "there is no $python"
