@@ -89,7 +89,7 @@ static bool resize(void *array, size_t n, size_t size)
 	return more;
 }
 
-/* Who ran beside the runs; rows from before the first table that says so have nobody. */
+/* Makes room for the names of neighbours. Rows that came before a table with such names have none. */
 static bool make_room_beside(struct table_builder *b, size_t cap)
 {
 	struct table *t = b->t;

@@ -170,7 +170,7 @@ int job_log_copy(struct job_log *l, struct client_fault *f)
 	return rc;
 }
 
-/* Not where the job is inside a line: a progress bar of its own would be drawn over. */
+/* The line is not drawn while the job is inside a line of its own: it would draw over a bar of the job. */
 static void show_progress(struct job_log *l, const struct job_view *job, double age_s)
 {
 	if (!l->line.on || l->inside)
