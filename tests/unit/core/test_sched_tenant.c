@@ -1,6 +1,7 @@
 /* Tenants: shares, quotas, changes of them. */
 #include "common/mem.h"
 #include "tests/unit/core/sched_bed.h"
+#include "tests/unit/core/whole_order.h"
 
 static void make_for(struct bed *b, uint32_t slots, const struct sched_tenant *tenant, size_t n)
 {
@@ -223,7 +224,7 @@ TEST(test_the_order_of_starts_follows_what_each_tenant_will_run)
 	make_for(&b, 2, two, 2);
 	for (uint64_t i = 1; i <= 9; i++)
 		submit_of(&b, 0, i, i > 3, i > 3 ? 1 : 2, NAN);
-	assert_int_equal(sched_estimates(b.s, 0, id, e, 9), 9);
+	assert_int_equal(whole_estimates(b.s, 0, id, e, 9), 9);
 	for (int i = 0; i < 9; i++)
 		assert_int_equal(id[i], order[i]);
 	near(e[0].start_s, 0);
