@@ -176,9 +176,8 @@ struct sched_tenant {
 	                               count, and are not refused. */
 	uint32_t max_devices; /* the same; 0: no limit */
 };
-/* Sets the tenants from now on. Usage stays with the index. The call may be repeated at any time, also with
- * more tenants. Before the first call all jobs belong to one tenant. ERR_ARG: a live job's tenant is
- * missing. */
+/* Sets the tenants from now on. Without a call all jobs belong to one tenant; the first call comes before the
+ * first job. It may be repeated at any time, also with more tenants. Usage stays with the index. */
 int sched_set_tenants(struct sched *s, int64_t now_ns, const struct sched_tenant *tenant, size_t n,
 		      struct err *err);
 

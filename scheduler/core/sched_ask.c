@@ -15,7 +15,7 @@
 static double load_to_come(struct sched *s, double end_s, int64_t now_ns)
 {
 	usual_load_pass(&s->usual, now_ns, s->other_load);
-	if (1 || s->policy.without & LAYER_USUAL_LOAD)
+	if (s->policy.without & LAYER_USUAL_LOAD)
 		return s->other_load;
 	return usual_load_for(&s->usual, 2.0 * end_s);
 }

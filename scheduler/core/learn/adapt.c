@@ -299,8 +299,8 @@ static double bias_of(double parent, const struct adapt *a, const struct track *
 
 	if (!t->n)
 		return parent;
-	/* A user without a score takes the spread to be the model's at least: somebody who repeats a lie makes
-	 * all scores look closer together than they are. */
+	/* A user without a score takes the spread to be the model's at least: somebody who repeats a lie
+	 * makes all scores look closer together than they are. */
 	if (!isnan(a->spread) && spread < a->spread && !own_latest(t, user, 1, score))
 		spread = a->spread;
 	if (trusted(t, user))

@@ -6,8 +6,8 @@
  *   bias      a factor on the model's time: the median of the last 30 scores. That of a family is drawn
  *             towards that of its type, this one towards that of all types, and that one towards 0, as far as
  *             the distance could be chance.
- *   quantile  of the scores around that bias, over the last 200 (the window). It replaces the model's conformal
- *             quantile as the window fills.
+ *   quantile  of the scores around that bias, over the last 200 (the window). It replaces the model's
+ *             conformal quantile as the window fills.
  *
  * Both depend on scores, not on promises kept or broken, and are quick. What closes the loop on the bounds
  * that users see is later.h. A level of the quantile that kept and broken promises moved (adaptive
