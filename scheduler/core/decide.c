@@ -468,9 +468,8 @@ static void tell_bound(const struct decide_rows *r, struct candidate *c)
 	c->upper_s = c->guard_s;
 	if (!s || isnan(c->guard_s))
 		return;
-	c->upper_s = belief_bound_at(
-		belief_with((struct belief){ c->time_s, c->spread }, s->later.shift, s->later.spread),
-		r->spreads);
+	c->upper_s = belief_bound_at(decide_response(r, c), r->spreads) -
+		     (c->wait_s > 0.0 ? c->wait_upper_s : 0.0);
 	if (c->feasible && c->upper_s > limit_s)
 		c->upper_s = limit_s;
 	if (!(c->upper_s >= c->guard_s))

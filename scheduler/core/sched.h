@@ -284,6 +284,9 @@ struct sched_observation {
 	uint64_t family, kin; /* sched_family() and sched_kin() of it */
 	double foreseen_s; /* sched_foreseen_s() at its end; NaN: not known, and actual_s is used */
 	double actual_s; /* how long it ran */
+	/* From its arrival on, if that is to be learnt from (else all 0): until it started, until it ended,
+	 * and what was foreseen of that: the middle, and the bound that was told (NaN: none). */
+	double waited_s, response_s, told_s, told_upper_s;
 	const struct pairs_met *met; /* sched_met() at its end; NULL: not known */
 };
 void sched_observe(struct sched *s, const struct sched_observation *o);

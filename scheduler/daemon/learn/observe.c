@@ -158,6 +158,10 @@ static struct sched_observation seen_of(const struct learner *e, const struct jo
 		.upper_s = r->run_upper_s,
 		.foreseen_s = r->foreseen_s,
 		.actual_s = (double)(r->ended_ns - r->started_ns) / 1e9,
+		.waited_s = (double)(r->started_ns - r->submitted_ns) / 1e9,
+		.response_s = (double)(r->ended_ns - r->submitted_ns) / 1e9,
+		.told_s = r->predicted_s,
+		.told_upper_s = r->upper_s,
 	};
 }
 
