@@ -41,10 +41,10 @@ struct decide_rows {
  * the load. */
 void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c,
 			double *x);
-/* All candidates in as few passes as there is room for, with their bounds. load: one for each candidate. With
- * a scene the shares too. Accuracies rise with the epochs of a batch. times_only: times and shares, for a load
- * that will be another one. out_errors: of their rows, without bounds and chances, which come with a play;
- * NULL: there will be none. */
+/* All candidates in as few passes as there is room for, with their bounds. load: one for each candidate.
+ * With a scene the shares too. Accuracies rise with the epochs of a batch. times_only: times and shares, for
+ * a load that will be another one. out_errors: of their rows, without bounds and chances, which come with a
+ * play; NULL: there will be none. */
 void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d,
 			bool times_only, struct model_errors *out_errors);
 /* The time of one candidate, as the model says it; NaN: none. */

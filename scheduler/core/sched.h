@@ -185,10 +185,6 @@ struct sched_share {                /* of a tenant, at the time of asking */
 	size_t queued, running;
 };
 int sched_share(struct sched *s, int64_t now_ns, uint32_t tenant, struct sched_share *out, struct err *err);
-/* Of all tenants, one by one: the time of one call of sched_share() for each would grow with their square. */
-typedef void sched_share_fn(void *owner, uint32_t tenant, const struct sched_share *share);
-void sched_shares(struct sched *s, int64_t now_ns, sched_share_fn *tell, void *owner);
-
 /* ---- events ---- */
 /* A job arrives. Unless it is rejected it is queued; sched_next() says when it may start, perhaps at once.
  * ERR_BUSY: there are max_jobs already, or max_queued of the tenant wait. ERR_ARG: a value is out of range.
@@ -273,14 +269,16 @@ struct sched_observation {
 	int type;
 	uint32_t user;
 	bool stranger;              /* the model does not know such jobs */
+	const struct job_values *values; uint32_t cpus; /* as in the request: the family follows from them */
 	double confidence;
 	double model_s, upper_s;    /* of the candidate it started with; the bound NaN: none was told */
-	uint64_t family, kin;       /* sched_family() and sched_kin() of it */
 	double foreseen_s;          /* sched_foreseen_s() at its end; NaN: not known, and actual_s is used */
 	double actual_s;            /* how long it ran */
 	const struct pairs_met *met; /* sched_met() at its end; NULL: not known */
 };
-void sched_observe(struct sched *s, const struct sched_observation *o);
+/* Returns whether the error says something of the model: false for a stranger, or a family that its table
+ * does not have. */
+bool sched_observe(struct sched *s, const struct sched_observation *o);
 /* A run of a table beside jobs of another kind (predictors/models/mixed.h), or one of the same job without
  * them (held 0). Of the requests, model, type, values and cpus count. */
 struct sched_mixed {
@@ -305,12 +303,11 @@ bool sched_plausible(const struct sched *s, const struct sched_observation *o);
 /* What was learnt about run times under the load foreseen: promises rest on it. NULL: adapt is off, or the
  * policy has no bounds. */
 const struct adapt *sched_adapt(const struct sched *s, uint32_t model);
-/* The family of jobs with these values, if the model's table has none of it (predictors/models/spread.h); 0:
- * it has, or the model cannot tell. Such jobs teach how far off their family is, and what later arrivals do.
- * model: as in a request. */
-uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus);
-/* The family whether the table has it or not: jobs of one are off alike (adapt.h). */
-uint64_t sched_kin(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus);
+/* The family of jobs with these values (predictors/models/spread.h), which are off alike (adapt.h); 0: the
+ * model cannot tell. *out_new: its table has none of it. Such jobs teach how far off their family is, and
+ * what later arrivals do. model: as in a request. */
+uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus,
+		      bool *out_new);
 /* How many jobs of the request's family have taught its level; UINT_MAX: the model knows the family, or
  * nothing is learnt. */
 unsigned sched_family_known(const struct sched *s, const struct sched_request *r);
