@@ -158,9 +158,6 @@ int daemon_reload(struct daemon *d, struct later *answer, const struct setup_sou
 int carry_out(struct daemon *d, const struct life_event *e, struct err *err);
 struct life_event carry_event(const struct daemon *d, enum life_event_kind kind, struct job *job); /* now */
 const char *carry_executor(const struct config *c, const struct job *job); /* the name of what runs it */
-/* It cannot be started now. It waits, and keeps its slots: what the machine lacks for this job it lacks for
- * others, too. */
-void carry_delay(struct daemon *d, struct job *job, const char *why);
 
 /* ---- carry_events.c ---- */
 void carry_out_all(struct daemon *d, enum life_event_kind kind); /* of every job */

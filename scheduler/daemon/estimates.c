@@ -22,7 +22,7 @@ static void why_waiting(const struct daemon *d, const struct job *job, const str
 		out->waiting_message = text;
 		return;
 	}
-	if (job->ready) {
+	if (job->step == STEP_READY) {
 		out->waiting_code = "owner";
 		out->waiting_message = "it may start; its owner has not said that it did";
 		return;
@@ -105,9 +105,11 @@ void estimates_live(struct daemon *d, const struct job *job, struct job_live *ou
 		out->end_high_s = e.end_high_s;
 		out->late = e.late;
 	}
-	if (job->delayed) {
-		out->waiting_code = job->at_engine ? "engine" : "machine";
-		out->waiting_message = job->delayed;
+	if (job->waits_for) {
+		bool machine = job->step == STEP_DELAYED || job->step == STEP_SPAWNED;
+
+		out->waiting_code = machine ? "machine" : "engine";
+		out->waiting_message = job->waits_for;
 	}
 	if (job->row.state == JOB_QUEUED) {
 		sched_waiting(d->sched, look_ns(d), job->id, &w, NULL);
