@@ -343,8 +343,8 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 	char stranger[STRANGERS_TEXT];
 	struct sched_observation seen = {
 		.type = j->type,
-		.family = sched_family(s, 0, values, b->p->trace->kind[j->kind].cpus),
-		.kin = sched_kin(s, 0, values, b->p->trace->kind[j->kind].cpus),
+		.values = values,
+		.cpus = b->p->trace->kind[j->kind].cpus,
 		.confidence = replay_confidence(b->p, j),
 		.model_s = b->decided[job].model_s,
 		.upper_s = b->decided[job].upper_s,
@@ -359,10 +359,7 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 	int status;
 
 	strangeness(b, job, stranger);
-	if (*stranger) {
-		seen.stranger = true;
-		seen.family = seen.kin = 0;
-	}
+	seen.stranger = *stranger;
 	remember(b, now_ns, job, failed, stranger);
 	sched_met(s, now_ns, job + 1, &met);
 	status = leave(b, now_ns, job, err);
