@@ -1,6 +1,6 @@
 /* What happened, counted once: how promises were kept, how good bounds and predictions were, how long jobs
- * waited and decisions took. `stats`, the metrics (metrics/), the history of the page and learning read it. What
- * counts as met, and as within a bound, is defined in core/outcome.h.
+ * waited and decisions took. `stats`, the metrics (metrics/), the history of the page and learning read it.
+ * What counts as met, and as within a bound, is defined in core/outcome.h.
  *
  * After a restart the jobs that ended earlier are counted again, from the store. Counters of a monitoring
  * system begin at 0 with every start, because it takes a counter that falls for a restart: so ended jobs are

@@ -1,7 +1,7 @@
 /* What a monitoring system reads: counters since the start, histograms, and the present state, in the text
  * format of Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/). docs/METRICS.md lists
- * every name; a test holds the two together. What happens is counted in tally.h. No label is made of users, jobs
- * or parameters: label sets are as large as the configuration at most. */
+ * every name; a test holds the two together. What happens is counted in tally.h. No label is made of users,
+ * jobs or parameters: label sets are as large as the configuration at most. */
 #ifndef SCHEDULER_DAEMON_METRICS_METRICS_H
 #define SCHEDULER_DAEMON_METRICS_METRICS_H
 
