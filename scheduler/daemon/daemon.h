@@ -11,7 +11,7 @@
  *   waiting.c     jobs that are not with the scheduler: they wait for another one, or are to run once more
  *   late.c        the operator's command for jobs that will be late, are lost or have ended
  *   learn/        what is learned from jobs that end: bounds, drift, new models
- *   outcome_stats.c  what `stats` reports
+ *   tally.c       what happened, counted once: `stats`, metrics, the page and learning read it
  *   metrics/      what a monitoring system reads
  *   http/         the page and the metrics over HTTP
  *   retention.c   forgets jobs that ended long ago
@@ -34,12 +34,11 @@
 #include "scheduler/jobs/record.h"
 #include "scheduler/daemon/learn/learning.h"
 #include "scheduler/process/demand.h"
-#include "scheduler/daemon/history.h"
 #include "scheduler/daemon/metrics/metrics.h"
 #include "scheduler/daemon/net/server.h"
 #include "scheduler/daemon/setup.h"
 #include "scheduler/store/store.h"
-#include "scheduler/daemon/outcome_stats.h"
+#include "scheduler/daemon/tally.h"
 #include "scheduler/jobs/devices.h"
 #include "scheduler/jobs/tenants.h"
 
@@ -75,9 +74,7 @@ struct daemon {
 	struct devices devices;         /* which job has which */
 	struct learning *learning;
 	struct demand demand;           /* watch_other_work.c: what other programs want of the cpus */
-	struct outcome_stats stats;
-	struct history history;
-	struct metrics metrics;
+	struct tally tally;
 	struct retention *retention;
 	struct textfile *textfile;      /* NULL: none */
 	struct http *http;              /* NULL: none */

@@ -13,34 +13,6 @@
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/learn/learning_internal.h"
 
-/* ---- how many promises were kept ---- */
-
-static struct kept_level *level_of(struct learning *l, double confidence)
-{
-	int percent = (int)lround(100.0 * confidence);
-
-	for (size_t i = 0; i < l->n_levels; i++) {
-		if (l->level[i].percent == percent)
-			return &l->level[i];
-	}
-	if (l->n_levels == LEARNING_LEVELS)
-		return NULL;
-	l->level[l->n_levels] = (struct kept_level){ .percent = percent };
-	return &l->level[l->n_levels++];
-}
-
-static void count_kept(struct learning *l, const struct job_record *row, double run_s)
-{
-	struct kept_level *level;
-	bool kept;
-
-	if (!outcome_bounded(run_s, row->run_upper_s, &kept) ||
-	    !(row->confidence > 0.0 && row->confidence < 1.0) || !(level = level_of(l, row->confidence)))
-		return;
-	level->recent[level->n++ % LEARNING_RECENT] = kept;
-	level->kept += kept;
-}
-
 /* ---- drift ---- */
 
 /* How the model errs on jobs it has not seen: its own residuals, or the first jobs it meets. unit: what a
@@ -199,7 +171,7 @@ static void observe(struct learner *e, const struct job *job, const char *strang
 	/* Stopped early: it did not do what was predicted. */
 	if (!isnan(r->stopped_epoch))
 		return;
-	count_kept(e->l, r, run_s);
+	tally_kept(&e->l->d->tally, r);
 	/* Decided by another model: it says nothing of this one. */
 	if (!r->model || strcmp(r->model, e->model_name) || !(r->model_s > 0.0 && isfinite(r->model_s)))
 		return;
