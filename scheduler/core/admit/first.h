@@ -1,6 +1,6 @@
-/* Jobs of a type that has no model yet, or one of few runs: which batch they take, so that all are soon known,
- * and how long such jobs took. How often each batch was taken is counted as jobs come and end, so that
- * choosing one takes no longer where there are many jobs. */
+/* Jobs of a type that has no model yet, or one of few runs: which batch they take, so that all are soon
+ * known, and how long such jobs took. How often each batch was taken is counted as jobs come and end, so
+ * that choosing one takes no longer where there are many jobs. */
 #ifndef SCHEDULER_CORE_ADMIT_FIRST_H
 #define SCHEDULER_CORE_ADMIT_FIRST_H
 
