@@ -153,7 +153,7 @@ static const char *doubt_of(const struct learner *e, const struct job *job, bool
 	const struct job_record *r = &job->row;
 	struct sched_observation seen = seen_of(e, job, stranger, NULL);
 
-	if (!r->model || strcmp(r->model, e->model_name))
+	if (!r->model || strcmp(r->model, e->model_name) || learner_is_young(e))
 		seen.model_s = NAN;
 	if (!sched_plausible(e->l->d->sched, &seen))
 		return "time";
