@@ -698,8 +698,6 @@ void daemon_free(struct daemon *d)
 	free(d->waiting.id);
 	strbuf_release(&d->inputs.loads);
 	free(d->delayed.item);
-	free(d->estimate_id);
-	free(d->estimate);
 	strbuf_release(&d->out);
 	strbuf_release(&d->text);
 	setup_free(d->setup);

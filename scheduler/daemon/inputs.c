@@ -170,6 +170,8 @@ void inputs_event(struct daemon *d, const struct life_event *e)
 	case LIFE_CANCEL: inputs_add(d, INPUT_CANCEL, e->now_ns, e->job, NAN, e->text); break;
 	case LIFE_HOPELESS: inputs_add(d, INPUT_HOPELESS, e->now_ns, e->job, NAN, NULL); break;
 	case LIFE_UNSTARTED: inputs_add(d, INPUT_UNSTARTED, e->now_ns, e->job, NAN, NULL); break;
+	case LIFE_DELAYED: inputs_add(d, INPUT_DELAYED, e->now_ns, e->job, NAN, e->text); break;
+	case LIFE_WAITS: inputs_add(d, INPUT_AT_ENGINE, e->now_ns, e->job, NAN, e->text); break;
 	case LIFE_ENDED: inputs_ended(d, e->now_ns, e->outcome); break;
 	default: break;
 	}

@@ -28,7 +28,7 @@ struct life_progress;
 #define INPUT_STARTED "started"       /* number: when its command began */
 #define INPUT_OWNER "owner_started"   /* an advised job, by its owner */
 #define INPUT_DELAYED "delayed"       /* the machine lacked something to start it; text: what */
-#define INPUT_IDLE "idle"             /* number: 1, it waits at its engine; 0, it waits no more */
+#define INPUT_AT_ENGINE "at_engine"   /* it waits there; text: why; NULL: no more */
 #define INPUT_PROGRESS "progress"     /* number: the share that is done; text: the epoch */
 #define INPUT_ENDED "ended"           /* text: the outcome */
 #define INPUT_CANCEL "cancel"         /* text: why */
