@@ -200,6 +200,9 @@ int sched_what_if(struct sched *s, int64_t now_ns, const struct sched_request *r
  * promise once made is kept as well as possible: if no candidate is in time, the one with the smallest bound
  * is taken. */
 bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decision *out);
+/* The last call found jobs that might have started, or became due: it has changed something although it
+ * returned false. */
+bool sched_looked(const struct sched *s);
 /* The next waiting job taken by chance that has no chance any more; false: none. The caller removes it
  * (sched_remove()), which is an event like any other. To be called when sched_next() has returned false. */
 bool sched_hopeless(struct sched *s, uint64_t *out_id);

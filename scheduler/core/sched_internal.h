@@ -179,6 +179,7 @@ struct sched {
 	double plan_first_s;          /* the first start or end in it */
 	bool plan_holds;              /* every promise in it */
 
+	bool looked;                  /* sched_looked() */
 	int64_t quiet_ns;             /* sched_next() had nothing to start then, and nothing has changed;
 	                                 INT64_MIN: it may */
 	uint64_t round, stamp;        /* counts tries of sched_next() after a change; scenes */
