@@ -672,6 +672,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	out->price = scene ? scene->price : 0.0;
 	out->value = scene && scene->value > 0.0 ? scene->value : 1.0;
 	out->costs = false;
+	out->by_bounds = by_bounds(p);
 	out->beyond = NULL;
 	out->model = m;
 	out->beyond_value = out->beyond_least = out->beyond_most = NAN;
