@@ -36,7 +36,6 @@ static double above_of(struct decide_rows *r, const struct model_errors *e, doub
 {
 	const struct conformal *of = &r->p->model->time.conformal;
 	double model_q = r->q * e->scale, upper_s, q;
-	enum adapt_source source;
 
 	if (!of->log) {
 		upper_s = conformal_upper(of, model_q, time_s);
@@ -46,8 +45,8 @@ static double above_of(struct decide_rows *r, const struct model_errors *e, doub
 		return r->adapt ? r->above : model_q;
 	r->scored = r->above = model_q;
 	/* What jobs of other families taught makes no bound of a new one tighter. */
-	if (adapt_quantile(r->adapt, r->p->scene->who, r->asked, model_q, &q, &source) &&
-	    !(r->p->scene->new_family && model_q > q))
+	q = adapt_quantile(r->adapt, r->p->scene->who, r->asked, model_q);
+	if (!isnan(q) && !(r->p->scene->new_family && model_q > q))
 		r->above = q;
 	return r->above;
 }

@@ -36,9 +36,7 @@ static double spread_of_model(const struct model *m)
 /* One that has learnt nothing yet. */
 static int learnt_init(struct learnt *m, struct err *err)
 {
-	const struct adapt_params p = { .no_bias = m->without & LAYER_BIAS,
-					.no_quantile = m->without & LAYER_QUANTILE };
-	int rc = adapt_new(&p, &m->adapt, err);
+	int rc = adapt_new(m->without, &m->adapt, err);
 
 	if (!rc)
 		rc = ledger_new(&m->families, err);

@@ -1,13 +1,11 @@
 /* The order of starts: the plan; then the jobs without a promise, beginning with the tenant of the lowest
  * standing; then the same for priorities below 0.
  *
- * A queue up to SCENE_WINDOW jobs is written down as it is. Of a longer one a job sees SCENE_WINDOW others
- * around its own position, and the sum of those before them. That part is found without a walk through the
- * queue: each tenant's jobs stand on the scale of standings, at the standing of the tenant plus what its jobs
- * before them add. So the jobs before a point of the scale are counted tenant by tenant, and the part is
- * merged from there on in both directions. Two differences to the short way: where two tenants are at the
- * same point of the scale, the one with the lower number goes first; and planned jobs behind the first
- * planned one with a priority below 0 go with that one. */
+ * A job sees SCENE_WINDOW others around its own position, and the sum of those before them. They are found
+ * without a walk through the queue: each tenant's jobs stand on the scale of standings, at the standing of
+ * the tenant plus what its jobs before them add. So the jobs before a point of the scale are counted tenant
+ * by tenant, and the part is merged from there on in both directions. Where two tenants are at the same point
+ * of the scale, the one with the lower number goes first. */
 #include <math.h>
 
 #include "scheduler/core/sched_internal.h"
@@ -47,10 +45,9 @@ static void take_off(struct order_sum *from, const struct order_sum *s)
 	from->n_unknown -= s->n_unknown;
 }
 
-static void begin(struct sched *s, size_t total, size_t first)
+static void begin(struct sched *s, size_t first)
 {
 	s->order.n = 0;
-	s->order.total = total;
 	s->order.first = first;
 	s->order.before = (struct order_sum){ 0 };
 }
@@ -73,86 +70,13 @@ void order_plan(struct sched *s, uint32_t except, size_t position)
 	size_t n = s->plan.n - (except != NO_JOB && s->live[except].planned);
 	struct part p = part_around(n, position);
 
-	begin(s, n, p.first);
+	begin(s, p.first);
 	write_planned(s, p.first, p.last, except);
 	if (p.first)
 		s->order.before = job_order_sum(&s->queues, s->plan.root, p.first);
 }
 
-/* ---- all of it ---- */
-
-/* Those of the plan whose priority is below 0, or the others. */
-static void whole_planned(struct sched *s, bool below)
-{
-	for (uint32_t i = s->plan.first; i != NO_JOB; i = s->live[i].next)
-		if ((s->live[i].r.priority < 0) == below)
-			s->order.place[s->order.n++] = i;
-}
-
-/* Where a job is that joins its tenant now; SIZE_MAX: it is not among these. */
-struct newcomer {
-	const struct sched_request *r;
-	size_t position;
-};
-
-/* The tenant with the lowest standing is next, and rises by what it will run. Jobs with priority 0, or
- * below. */
-static void whole_waiting(struct sched *s, bool below, struct newcomer *n)
-{
-	const struct tenant *own = n->r ? tenant_of(s, n->r) : NULL;
-	bool due = n->r && (n->r->priority < 0) == below;
-
-	heap_reset(&s->standings);
-	for (size_t i = 0; i < s->n_tenants; i++) {
-		struct tenant *t = &s->tenant[i];
-
-		t->cursor = t->waiting.first;
-		if (below && t->cursor != NO_JOB)
-			t->cursor = job_order_at(&s->queues, t->waiting.root,
-						 job_order_below(&s->queues, t->waiting.root));
-		if (t->cursor != NO_JOB || (due && t == own))
-			heap_push(&s->standings, tenant_standing(s, t), (uint32_t)i);
-	}
-	while (heap_top(&s->standings)) {
-		const struct heap_entry *top = heap_top(&s->standings);
-		struct tenant *t = &s->tenant[top->payload];
-		uint32_t i = t->cursor;
-		bool over = i == NO_JOB || (s->live[i].r.priority < 0) != below;
-		struct heap_entry gone;
-
-		if (due && t == own && (over || s->live[i].r.priority < n->r->priority)) {
-			n->position = s->order.n;
-			due = false;
-		}
-		if (over) {
-			heap_pop(&s->standings, &gone);
-			continue;
-		}
-		s->order.place[s->order.n++] = i;
-		t->cursor = s->live[i].next;
-		heap_replace(&s->standings, top->key + s->window_s * s->live[i].r.cpus / t->is.weight,
-			     (uint32_t)(t - s->tenant));
-	}
-}
-
-static size_t order_new(struct sched *s, const struct sched_request *r)
-{
-	struct newcomer n = { .r = r, .position = SIZE_MAX };
-
-	begin(s, s->n_queued, 0);
-	whole_planned(s, false);
-	whole_waiting(s, false, &n);
-	whole_planned(s, true);
-	whole_waiting(s, true, &n);
-	return n.position < s->order.n ? n.position : s->order.n;
-}
-
-void order_whole(struct sched *s)
-{
-	order_new(s, NULL);
-}
-
-/* ---- a part of a long one ---- */
+/* ---- all that wait ---- */
 
 /* A long order in four stretches: planned and waiting, and the same below priority 0. */
 struct stretches {
@@ -374,7 +298,7 @@ static void take_waiting(struct sched *s, bool below, size_t start, size_t n, co
 		return;
 	from = from < n ? from : n;
 	to = p->last - start < n ? p->last - start : n;
-	if (at && at->waiting && at->below == below && from < n) {
+	if (at->waiting && at->below == below && from < n) {
 		anchor = at->in_stretch; /* the cursors are there */
 	} else {
 		anchor = from ? n : 0;
@@ -389,34 +313,19 @@ static void take_waiting(struct sched *s, bool below, size_t start, size_t n, co
 	write_waiting(s, below, to - from);
 }
 
-size_t order_around(struct sched *s, const struct sched_request *r, uint32_t place)
+size_t order_around(struct sched *s, const struct sched_request *r)
 {
-	struct stretches x;
-	struct spot at = { 0 };
-	struct part p;
+	const struct stretches x = stretches_of(s);
+	const struct spot at = r ? spot_of(s, &x, r, NO_JOB) : (struct spot){ 0 };
+	const struct part p = part_around(s->n_queued, at.position);
 
-	if (place != NO_JOB)
-		r = &s->live[place].r;
-	if (s->n_queued <= SCENE_WINDOW) {
-		size_t position = order_new(s, place == NO_JOB ? r : NULL);
-
-		for (position = place == NO_JOB ? position : 0; place != NO_JOB && position < s->order.n;
-		     position++)
-			if (s->order.place[position] == place)
-				break;
-		return r ? position : 0;
-	}
-	x = stretches_of(s);
-	if (r)
-		at = spot_of(s, &x, r, place);
-	p = part_around(s->n_queued, at.position);
-	begin(s, s->n_queued, p.first);
+	begin(s, p.first);
 	take_planned(s, 0, (struct part){ 0, x.planned }, &p);
-	take_waiting(s, false, x.planned, x.waiting, &p, r ? &at : NULL);
+	take_waiting(s, false, x.planned, x.waiting, &p, &at);
 	take_planned(s, x.planned + x.waiting, (struct part){ x.planned, s->plan.n }, &p);
 	if (at.waiting && at.below)
-		spot_of(s, &x, r, place); /* the other stretch has moved the cursors */
-	take_waiting(s, true, s->plan.n + x.waiting, x.below_waiting, &p, r ? &at : NULL);
+		spot_of(s, &x, r, NO_JOB); /* the other stretch has moved the cursors */
+	take_waiting(s, true, s->plan.n + x.waiting, x.below_waiting, &p, &at);
 	return at.position;
 }
 

@@ -201,7 +201,7 @@ static int without_promise(struct sched *s, int64_t now_ns, const struct sched_r
 		return 0;
 	}
 	tenants_settle(s, now_ns);
-	at.seat.position = order_around(s, r, NO_JOB);
+	at.seat.position = order_around(s, r);
 	rc = place_ask(s, now_ns, r, r->slo_s, &at, s->trial, err);
 	if (rc)
 		return rc;
@@ -235,7 +235,7 @@ int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r
 	*out_by_chance = false;
 	if (isnan(r->slo_s)) {
 		tenants_settle(s, now_ns);
-		at.seat.position = order_around(s, r, NO_JOB);
+		at.seat.position = order_around(s, r);
 		return place_ask(s, now_ns, r, NAN, &at, out, err);
 	}
 	rc = try_seats(s, now_ns, r, r->slo_s, out, out_seat, err);

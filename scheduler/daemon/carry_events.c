@@ -37,7 +37,7 @@ static void give_up_in_time(struct daemon *d, struct job *job)
 {
 	struct life_event e;
 
-	if (job->row.verdict != VERDICT_CHANCE || job->row.state != JOB_RUNNING || job->cancelling ||
+	if (job->row.verdict != VERDICT_CHANCE || job->row.state != JOB_RUNNING || life_stops(job) ||
 	    !sched_chance_gone(d->sched, daemon_now_ns(d), job->id))
 		return;
 	e = carry_event(d, LIFE_HOPELESS, job);
@@ -52,7 +52,7 @@ bool carry_ticks(struct daemon *d)
 	if (!d->tick.at)
 		jobs_cursor_open(&d->jobs, &d->tick, true);
 	for (size_t n = 1; (job = jobs_cursor_next(&d->jobs, &d->tick)); n++) {
-		if (job->ready) { /* the event means nothing to the others */
+		if (job->step == STEP_READY) { /* the event means nothing to the others */
 			struct life_event e = carry_event(d, LIFE_TICK, job);
 
 			e.advise_timeout_s = d->setup->config->advise_timeout_s;
@@ -191,8 +191,8 @@ void carry_delayed(struct daemon *d)
 	for (; done < n && d->delayed.n == n; done++) {
 		struct job *job = jobs_find(&d->jobs, d->delayed.item[done].job);
 
-		if (job && job->starting) { /* LIFE_DURABLE as when its row was written */
-			struct life_event e = carry_event(d, LIFE_DURABLE, job);
+		if (job) {
+			struct life_event e = carry_event(d, LIFE_TRY_AGAIN, job);
 
 			carry_out(d, &e, NULL);
 		}
@@ -210,13 +210,10 @@ static void started(struct daemon *d, struct job *job, int64_t at_ns, pid_t pid)
 
 	e.at_ns = at_ns;
 	e.pid = pid;
-	if (job->delayed && d->delay_told) {
+	if (job->step == STEP_SPAWNED && job->waits_for && d->delay_told) {
 		log_info("jobs can be started again");
 		d->delay_told = false;
 	}
-	free(job->delayed);
-	job->delayed = NULL;
-	sched_set_idle(d->sched, e.now_ns, job->id, false, NULL);
 	carry_out(d, &e, NULL);
 }
 
@@ -224,11 +221,13 @@ int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err)
 {
 	double before = clock_monotonic_us();
 	struct decision decision;
-	int rc = job->ready ? 0 : sched_start_now(d->sched, daemon_now_ns(d), job->id, &decision, err);
+	int rc = job->step == STEP_READY
+			 ? 0
+			 : sched_start_now(d->sched, daemon_now_ns(d), job->id, &decision, err);
 
 	if (rc)
 		return rc;
-	if (job->ready)
+	if (job->step == STEP_READY)
 		sched_owner_started(d->sched, daemon_now_ns(d), job->id, NULL);
 	else
 		turn_of(d, job, &decision, clock_monotonic_us() - before);
@@ -285,9 +284,9 @@ static void note_lag(struct daemon *d, const struct job *job, int64_t at_ns)
 {
 	double lag_s = (double)(at_ns - job->row.started_ns) / 1e9;
 
-	if (job->at_engine && job->delayed)
+	if (job->step == STEP_AT_ENGINE)
 		cluster_began(d, lag_s);
-	else if (!job->at_engine && !job->delayed && lag_s > 0.0)
+	else if (job->step == STEP_SPAWNED && !job->waits_for && lag_s > 0.0)
 		start_lag_add(&d->lag, lag_s);
 	carry_lag(d);
 }
@@ -309,13 +308,11 @@ static void on_waits(void *owner, uint64_t id, const char *why)
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, id);
 
-	if (!job || !job_state_live(job->row.state))
-		return;
-	free(job->delayed);
-	job->delayed = why ? mem_strdup(why) : NULL;
-	job->at_engine = true;
-	if (!job->pid) /* one that runs, and whose engine is away, goes on */
-		sched_set_idle(d->sched, daemon_now_ns(d), id, why != NULL, NULL);
+	struct life_event e = carry_event(d, LIFE_WAITS, job);
+
+	e.text = why;
+	if (job)
+		carry_out(d, &e, NULL);
 }
 
 static void on_delayed(void *owner, uint64_t id, const char *why)
@@ -323,8 +320,11 @@ static void on_delayed(void *owner, uint64_t id, const char *why)
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, id);
 
-	if (job && job_state_live(job->row.state))
-		carry_delay(d, job, why);
+	struct life_event e = carry_event(d, LIFE_DELAYED, job);
+
+	e.text = why;
+	if (job)
+		carry_out(d, &e, NULL);
 }
 
 static void on_progress(void *owner, const struct exec_progress *p)

@@ -159,36 +159,21 @@ static int spawn(struct daemon *d, struct job *job, struct err *err)
 	return rc;
 }
 
-void carry_delay(struct daemon *d, struct job *job, const char *why)
-{
-	struct start_list *l = &d->delayed;
-	char *text = mem_strdup(why);
-
-	if (!d->delay_told)
-		log_warn("jobs cannot be started, and wait: %s", why);
-	d->delay_told = true;
-	free(job->delayed);
-	job->delayed = text; /* without memory: it waits without a reason */
-	job->starting = true;
-	if (mem_grow((void **)&l->item, &l->cap, l->n + 1, sizeof *l->item))
-		log_error("out of memory: job %llu starts when the daemon is restarted",
-			  (unsigned long long)job->id);
-	else
-		l->item[l->n++] = (struct pending_start){ .job = job->id };
-}
-
 static void spawn_or_fail(struct daemon *d, struct job *job, struct next_events *next)
 {
 	struct err err = { 0 };
-	char reason[240];
+	char why[240], *lasts = next->outcome[next->n].reason; /* until that event is carried out */
 	int rc = spawn(d, job, &err);
 
-	if (rc == -ERR_BUSY || rc == -ERR_NOMEM)
-		carry_delay(d, job, err.text);
-	if (!rc || rc == -ERR_BUSY || rc == -ERR_NOMEM)
+	if (!rc)
 		return;
-	snprintf(reason, sizeof reason, "could not be started: %.200s", err.text);
-	next_ended(d, next, job, false, reason);
+	if (rc == -ERR_BUSY || rc == -ERR_NOMEM) {
+		snprintf(lasts, sizeof next->outcome[0].reason, "%.240s", err.text);
+		next_event(d, next, LIFE_DELAYED, job)->text = lasts;
+		return;
+	}
+	snprintf(why, sizeof why, "could not be started: %.200s", err.text);
+	next_ended(d, next, job, false, why);
 }
 
 static int stop(struct daemon *d, struct job *job, struct next_events *next, struct err *err)
@@ -251,7 +236,7 @@ static void log_event(const char *what, const struct job *job)
 			 r->cpus, r->devices ? ", gpus " : "", r->devices ? r->devices : "");
 	else if (!strcmp(what, "late"))
 		log_warn("job %llu is predicted to miss its objective of %g s", id, r->slo_s);
-	else if (!strcmp(what, "stopping") && job->stop_told)
+	else if (!strcmp(what, "stopping") && job->step == STEP_EARLY_AWAITS)
 		log_info("job %llu would be late: it is stopped after epoch %g of %g", id, job->epoch,
 			 job->epochs);
 	else if (!strcmp(what, "stopping"))
@@ -277,17 +262,23 @@ static void ask_estimate(struct daemon *d, struct job *job, const char *why, str
 
 /* ---- one action ---- */
 
-static void await(struct daemon *d, uint64_t job)
+static void start_later(struct start_list *l, uint64_t ticket, uint64_t job)
 {
-	struct start_list *l = &d->starts;
-
 	/* jobs_add() of the same job would have failed before this does: it is the smaller of the two */
 	if (mem_grow((void **)&l->item, &l->cap, l->n + 1, sizeof *l->item)) {
 		log_error("out of memory: job %llu starts when the daemon is restarted",
 			  (unsigned long long)job);
 		return;
 	}
-	l->item[l->n++] = (struct pending_start){ .ticket = daemon_ticket(d), .job = job };
+	l->item[l->n++] = (struct pending_start){ .ticket = ticket, .job = job };
+}
+
+static void retry(struct daemon *d, const struct job *job)
+{
+	if (!d->delay_told)
+		log_warn("jobs cannot be started, and wait: %s", job->waits_for ? job->waits_for : "memory");
+	d->delay_told = true;
+	start_later(&d->delayed, 0, job->id);
 }
 
 static int do_action(struct daemon *d, const struct life_action *a, int64_t now_ns, struct next_events *next,
@@ -326,10 +317,12 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 				      NULL);
 		break;
 	case LIFE_AWAIT:
-		await(d, job->id);
+		start_later(&d->starts, daemon_ticket(d), job->id);
 		daemon_changed(d);
 		break;
 	case LIFE_SPAWN: spawn_or_fail(d, job, next); break;
+	case LIFE_RETRY: retry(d, job); break;
+	case LIFE_IDLE: sched_set_idle(d->sched, now_ns, job->id, a->idle, NULL); break;
 	case LIFE_STOP: rc = stop(d, job, next, err); break;
 	case LIFE_ADOPT: adopt(d, job, next); break;
 	case LIFE_FORGET: forget(d, job); break;

@@ -691,8 +691,6 @@ void daemon_free(struct daemon *d)
 	free(d->starts.item);
 	free(d->waiting.id);
 	free(d->delayed.item);
-	free(d->estimate_id);
-	free(d->estimate);
 	strbuf_release(&d->out);
 	strbuf_release(&d->text);
 	setup_free(d->setup);

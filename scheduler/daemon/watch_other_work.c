@@ -40,7 +40,7 @@ void other_work_look(struct daemon *d)
 		return; /* the next look finds more memory, or others will say so */
 	n = programs_of(d, program, max);
 	d->life.other_load = demand_look(&d->demand, program, n, clock_monotonic_s());
-	d->life.other_sum_s = d->demand.other.sum_s;
+	d->life.other_sum_s = d->demand.other.estimate_s;
 	d->life.other_span_s = d->demand.other.span_s;
 	free(program);
 	if (d->sched)

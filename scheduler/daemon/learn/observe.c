@@ -47,14 +47,13 @@ static void count_kept(struct learning *l, const struct job_record *row, double 
  * score of 1 is in log time. */
 static void drift_begin(struct learner *l, const double *score, size_t n, double unit)
 {
-	struct drift_params p = { 0 };
+	struct drift_reference r = { 0 };
 	struct err err = { 0 };
+	int rc = drift_reference_of(score, n, &r, &err);
 
-	int rc = drift_reference_of(score, n, &p.reference, &err);
-
-	p.reference.centre *= unit;
-	p.reference.spread *= unit;
-	if (rc || drift_new(&p, &l->drift, &err))
+	r.centre *= unit;
+	r.spread *= unit;
+	if (rc || drift_new(&r, &l->drift, &err))
 		log_warn("no alarm when the machine changes: %s", err.text);
 }
 
