@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/text/text.h"
+#include "predictors/models/reach.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/model/views.h"
 #include "scheduler/core/alternatives.h"
@@ -159,7 +160,7 @@ static void note_extrapolation(const struct cli *c, const struct model *m, const
 				cli_notice(c, "%s=%s is not in the training table, which has %s", name,
 					   v->category[column], strbuf_text(&known));
 			strbuf_release(&known);
-		} else if (v->number[column] < f->min || v->number[column] > f->max) {
+		} else if (reach_is_notable(m, f, v->number[column])) {
 			cli_notice(c, "%s=%s is outside the training table, which has %s to %s", name,
 				   text_shortest(v->number[column], x), text_shortest(f->min, a),
 				   text_shortest(f->max, b));
