@@ -100,6 +100,7 @@ struct decision {
 	const struct model *model;    /* it was made with; NULL: none. Borrowed */
 	double confidence;
 	double price, value;          /* of a process-second when it was made, and of the job */
+	bool by_bounds;               /* upper bounds were compared with the limit; else expected times */
 	bool costs;                   /* a candidate costs others something: the largest worth wins, not the
 	                                 best accuracy */
 	double other_load;            /* processes of other programs that it was made with; NaN: without a
