@@ -403,7 +403,7 @@ void learner_train_due(struct learner *e)
 	char reason[64];
 
 	e->since_training++;
-	if (!after || e->since_training < after || e->l->d->leaving || learning_training(e->l))
+	if (!after || e->since_training < after || e->l->d->leaving || e->l->d->params.played || learning_training(e->l))
 		return;
 	snprintf(reason, sizeof reason, "%zu jobs", e->since_training);
 	if (train(e, reason, &err))
