@@ -159,7 +159,7 @@ static bool waits_instead(struct sched *s, int64_t now_ns, uint32_t place, uint6
 	struct live *j = &s->live[place];
 	const struct fluid_job job = decide_fluid_job(&j->taken, j->r.cpus);
 	struct scene_place at = { .promises = true, .seat.after = job_index_find(&s->index, harmed) };
-	const struct decide_neighbour own = { .ratio = j->ratio,
+	const struct decide_neighbour own = { .ratio = live_ratio(&j->taken, j->taken.guard_s),
 					      .deadline_s = live_until_s(j->deadline_ns, now_ns) };
 	uint32_t after = live_after(s, j) ? j->after : NO_JOB; /* its place may be another job's by now */
 	struct decide_scene scene;

@@ -338,31 +338,23 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 		break;
 	case LIFE_TELL:
 		log_event(a->what, job);
-		d->metrics.late += !strcmp(a->what, "late");
+		d->tally.late += !strcmp(a->what, "late");
 		watch_tell(d, a->what, job);
 		break;
 	case LIFE_NOTIFY: late_notify(d, job, a->time_s); break;
 	case LIFE_ESTIMATE: ask_estimate(d, job, a->what, next); break;
 	case LIFE_COUNT_VERDICT:
-		outcome_stats_verdict(&d->stats, a->verdict);
-		metrics_decided(&d->metrics, a->verdict, a->decision);
+		tally_verdict(&d->tally, a->verdict, a->decision);
 		if (a->verdict != SCHED_REJECTED)
 			learning_first_taken(d->learning, job);
 		break;
-	case LIFE_COUNT_WAIT:
-		outcome_stats_wait(&d->stats, a->time_s);
-		histogram_add(&d->metrics.wait_s, a->time_s);
-		break;
-	case LIFE_COUNT_ENDED:
-		outcome_stats_ended(&d->stats, &job->row);
-		history_ended(&d->history, &job->row, now_ns);
-		break;
+	case LIFE_COUNT_WAIT: tally_wait(&d->tally, a->time_s); break;
+	case LIFE_COUNT_ENDED: tally_ended(&d->tally, &job->row, now_ns); break;
 	case LIFE_LEARN: learning_ended(d->learning, job); break;
 	case LIFE_CLOSE:
 		waiting_ended(d, job);
 		if (job->row.state != JOB_REJECTED) {
 			learning_first_ended(d->learning, job);
-			metrics_ended(&d->metrics, &job->row);
 			late_notify_ended(d, job);
 		}
 		life_close(&d->life, job, d->setup->config->max_finished);

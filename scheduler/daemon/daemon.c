@@ -44,20 +44,19 @@ void daemon_span_end(struct daemon *d, struct daemon_span s)
 {
 	double ms = (double)(clock_monotonic_ns() - s.began_ns) / 1e6, busy_ms;
 
-	histogram_add(&d->metrics.loop_busy_s, ms / 1e3);
-	if (ms > d->stats.max_block_ms)
-		d->stats.max_block_ms = ms;
-	if (!(ms > d->stats.max_busy_ms)) /* then it was not busy longer, and the clock is not asked */
+	histogram_add(&d->tally.loop_busy_h, ms / 1e3);
+	if (ms > d->tally.max_block_ms)
+		d->tally.max_block_ms = ms;
+	if (!(ms > d->tally.max_busy_ms)) /* then it was not busy longer, and the clock is not asked */
 		return;
 	busy_ms = fmin(ms, (double)(clock_thread_ns() - s.cpu_ns) / 1e6);
-	if (busy_ms > d->stats.max_busy_ms)
-		d->stats.max_busy_ms = busy_ms;
+	if (busy_ms > d->tally.max_busy_ms)
+		d->tally.max_busy_ms = busy_ms;
 }
 
 void daemon_decided(struct daemon *d, double took_us)
 {
-	outcome_stats_decision(&d->stats, took_us);
-	histogram_add(&d->metrics.decision_s, took_us / 1e6);
+	tally_decision(&d->tally, took_us);
 }
 
 /* ---- the turn ---- */
@@ -214,7 +213,7 @@ static void note_lag(struct daemon *d)
 	int64_t now_ns = clock_monotonic_ns();
 
 	if (d->lag_due_ns)
-		histogram_add(&d->metrics.loop_lag_s, (double)(now_ns - d->lag_due_ns) / 1e9);
+		histogram_add(&d->tally.loop_lag_h, (double)(now_ns - d->lag_due_ns) / 1e9);
 	d->lag_due_ns = now_ns + (int64_t)OTHER_WORK_S * 1000000000;
 }
 
@@ -252,7 +251,7 @@ static void on_other_work(evutil_socket_t fd, short what, void *owner)
 	(void)what;
 	note_lag(d);
 	other_work_look(d);
-	history_load(&d->history, daemon_now_ns(d), sched_slots_used(d->sched),
+	history_load(&d->tally.history, daemon_now_ns(d), sched_slots_used(d->sched),
 		     d->setup->config->other_load ? other_load_processes(&d->demand.other) : NAN);
 	leave_if_unused(d);
 }
@@ -596,7 +595,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	d->executors = p->played ? p->played->executor : executor_all;
 	d->clock_offset_ns = clock_wall_ns() - clock_boot_ns();
 	d->started_ns = daemon_now_ns(d);
-	metrics_init(&d->metrics);
+	tally_init(&d->tally);
 	d->life = (struct life){ .jobs = &d->jobs, .load_since_ns = d->started_ns };
 	d->base = event_base_new();
 	rc = d->base ? 0 : err_fail(err, ERR_NOMEM, "no event loop: %s", strerror(errno));

@@ -267,10 +267,10 @@ static void finish(struct loader *l, int rc)
 	char models[160];
 
 	if (rc) {
-		d->metrics.reloads_failed++;
+		d->tally.reloads[1]++;
 		log_error("the configuration stays as it was: %s", l->err.text);
 	} else {
-		d->metrics.reloads++;
+		d->tally.reloads[0]++;
 		log_info("reloaded: policy %s, model %s", d->setup->config->policy,
 			 models_named(d->setup, models, sizeof models));
 		watch_tell(d, "reloaded", NULL);
