@@ -123,6 +123,11 @@ static bool compare_choice(const struct past_decision *was, const struct past_ch
 	return false;
 }
 
+static const struct past_choice *start_again(const struct again *a, const struct past_decision *d)
+{
+	return d->judged && d->again < a->n_starts ? &a->start[d->again] : NULL;
+}
+
 static void compare_job(const struct outcome *o, size_t i, const struct recorded *r,
 			const struct past_decision *const *starts, struct difference *out)
 {
@@ -132,7 +137,7 @@ static void compare_job(const struct outcome *o, size_t i, const struct recorded
 	*out = (struct difference){ 0 };
 	if (r->arrival && !compare_choice(r->arrival, a->arrival, "arrival", out))
 		goto why;
-	if (verdict != a->verdict) {
+	if (verdict != a->verdict && (r->arrival || !o->n_gaps)) {
 		*out = (struct difference){ .moment = "arrival",
 					    .was = r->arrival ? &r->arrival->choice : NULL,
 					    .is = a->arrival };
@@ -140,10 +145,12 @@ static void compare_job(const struct outcome *o, size_t i, const struct recorded
 			explain(out->was, out->is, out->why);
 		goto why;
 	}
-	for (size_t k = 0; k < r->n_starts; k++)
-		if (!compare_choice(starts[r->first_start + k], k < a->n_starts ? &a->start[k] : NULL,
-				    "start", out))
+	for (size_t k = 0; k < r->n_starts; k++) {
+		const struct past_decision *d = starts[r->first_start + k];
+
+		if (d->judged && !compare_choice(d, start_again(a, d), "start", out))
 			goto why;
+	}
 	return;
 why:
 	if (a->why[0])
@@ -159,9 +166,13 @@ static void count_job(const struct outcome *o, size_t i, const struct recorded *
 
 	if (r->arrival)
 		count_numbers(r->arrival->choice.rest, a->arrival ? a->arrival->rest : NULL, v);
-	for (size_t k = 0; k < r->n_starts; k++)
-		count_numbers(starts[r->first_start + k]->choice.rest,
-			      k < a->n_starts ? a->start[k].rest : NULL, v);
+	for (size_t k = 0; k < r->n_starts; k++) {
+		const struct past_decision *d = starts[r->first_start + k];
+		const struct past_choice *is = start_again(a, d);
+
+		if (d->judged)
+			count_numbers(d->choice.rest, is ? is->rest : NULL, v);
+	}
 }
 
 /* ---- telling ---- */
@@ -243,25 +254,27 @@ static int gather(const struct past *p, struct recorded *r, const struct past_de
 	return 0;
 }
 
-/* Decisions after the last that could be judged do not count. */
-static size_t starts_until(const struct recorded *r, const struct past_decision *const *starts,
-			   int64_t until_ns)
-{
-	size_t n = 0;
-
-	while (n < r->n_starts && starts[r->first_start + n]->at_ns < until_ns)
-		n++;
-	return n;
-}
-
 struct unjudged {
 	size_t older, later, gone;
 };
 
+/* Came in then: none of their decisions was judged. */
+static size_t jobs_in(const struct outcome *o, const struct gap *g)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->past->n_jobs; i++) {
+		int64_t at_ns = o->past->job[i].arrived_ns;
+
+		n += at_ns >= g->from_ns && at_ns < g->until_ns;
+	}
+	return n;
+}
+
 static void end_text(const struct outcome *o, const struct verdicts *v, const struct unjudged *u,
 		     struct strbuf *out)
 {
-	char share[40] = "";
+	char share[40] = "", from[40], until[40];
 
 	if (v->judged)
 		snprintf(share, sizeof share, " (%.4g %%)", 100.0 * (double)v->agree / (double)v->judged);
@@ -276,8 +289,12 @@ static void end_text(const struct outcome *o, const struct verdicts *v, const st
 			      u->older);
 	else if (u->older)
 		strbuf_printf(out, "not judged: %zu jobs from before the records begin\n", u->older);
-	if (u->later)
-		strbuf_printf(out, "not judged: %zu jobs from where %s\n", u->later, o->stopped);
+	for (size_t i = 0; i < o->n_gaps; i++)
+		strbuf_printf(out, "not judged: %zu jobs from %s until %s: %s\n", jobs_in(o, &o->gap[i]),
+			      text_utc(o->gap[i].from_ns, from),
+			      o->gap[i].until_ns == INT64_MAX ? "the end"
+							      : text_utc(o->gap[i].until_ns, until),
+			      o->gap[i].why);
 	if (u->gone)
 		strbuf_printf(out,
 			      "not known: %zu jobs were removed since (keep); what they taught and cost is "
@@ -294,6 +311,8 @@ static void end_text(const struct outcome *o, const struct verdicts *v, const st
 static void end_json(const struct outcome *o, const struct verdicts *v, const struct unjudged *u,
 		     struct json_writer *w)
 {
+	char at[40];
+
 	json_close(w, ']');
 	json_kv_int(w, "jobs", (long long)v->jobs);
 	json_kv_int(w, "judged", (long long)v->judged);
@@ -303,8 +322,17 @@ static void end_json(const struct outcome *o, const struct verdicts *v, const st
 	json_kv_int(w, "numbers_same", (long long)v->same);
 	json_kv_open(w, "not_judged", '{');
 	json_kv_int(w, "before_records", (long long)u->older);
-	json_kv_int(w, "after_stop", (long long)u->later);
-	json_kv_string(w, "stop", o->stopped[0] ? o->stopped : NULL);
+	json_kv_open(w, "gaps", '[');
+	for (size_t i = 0; i < o->n_gaps; i++) {
+		json_open(w, '{');
+		json_kv_int(w, "jobs", (long long)jobs_in(o, &o->gap[i]));
+		json_kv_string(w, "from", text_utc(o->gap[i].from_ns, at));
+		json_kv_string(w, "until",
+			       o->gap[i].until_ns == INT64_MAX ? NULL : text_utc(o->gap[i].until_ns, at));
+		json_kv_string(w, "why", o->gap[i].why);
+		json_close(w, '}');
+	}
+	json_close(w, ']');
 	json_close(w, '}');
 	json_kv_open(w, "not_known", '{');
 	json_kv_int(w, "jobs_removed", (long long)u->gone);
@@ -313,6 +341,15 @@ static void end_json(const struct outcome *o, const struct verdicts *v, const st
 	json_close(w, '}');
 	json_close(w, '}');
 	strbuf_puts(w->out, "\n");
+}
+
+static bool in_gap(const struct outcome *o, int64_t at_ns)
+{
+	bool in = false;
+
+	for (size_t i = 0; i < o->n_gaps; i++)
+		in |= at_ns >= o->gap[i].from_ns && at_ns < o->gap[i].until_ns;
+	return in;
 }
 
 void outcome_print(const struct outcome *o, bool json, struct strbuf *out, struct verdicts *v)
@@ -341,11 +378,8 @@ void outcome_print(const struct outcome *o, bool json, struct strbuf *out, struc
 			u.later += p->job[i].arrived_ns >= o->from_ns;
 			continue;
 		}
-		r[i].n_starts = starts_until(&r[i], starts, o->until_ns);
-		if (r[i].arrival && r[i].arrival->at_ns >= o->until_ns) {
-			u.later++;
-			continue;
-		}
+		if (r[i].arrival && in_gap(o, r[i].arrival->at_ns)) /* it waited until then */
+			r[i].arrival = NULL;
 		compare_job(o, i, &r[i], starts, &d);
 		count_job(o, i, &r[i], starts, v);
 		v->judged++;

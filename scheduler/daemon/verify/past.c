@@ -244,13 +244,18 @@ static int put_in_order(struct past *p, struct err *err)
 			p->moment[n++] = (struct past_moment){ p->decision[i].at_ns, PAST_START, i };
 	p->n_moments = n;
 	qsort(p->moment, n, sizeof *p->moment, by_time);
-	for (p->first = 0; p->first < n; p->first++) {
-		const struct past_moment *m = &p->moment[p->first];
+	return 0;
+}
+
+size_t past_next_daemon(const struct past *p, size_t from)
+{
+	for (; from < p->n_moments; from++) {
+		const struct past_moment *m = &p->moment[from];
 
 		if (m->kind == PAST_INPUT && !strcmp(p->input[m->i].what, INPUT_BEGAN))
 			break;
 	}
-	return 0;
+	return from;
 }
 
 int past_read(const char *path, struct past *out, struct err *err)

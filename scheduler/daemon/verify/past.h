@@ -29,6 +29,8 @@ struct past_decision {
 	uint64_t job;
 	int64_t at_ns;
 	bool start;                  /* else at arrival */
+	bool judged;                 /* a start: the replay got there */
+	size_t again;                /* which of the starts of the job in the replay it is then */
 	struct past_choice choice;
 	bool damaged;
 };
@@ -61,11 +63,12 @@ struct past {
 	struct past_input *input; size_t n_inputs, inputs_cap; /* those of `loads` one by one */
 	struct past_decision *decision; size_t n_decisions, decisions_cap; /* in their order */
 	struct past_moment *moment; size_t n_moments;
-	size_t first;                /* the first moment at which a daemon began; n_moments: none */
 	bool clock_went_back;
 };
 int past_read(const char *path, struct past *out, struct err *err);
 void past_release(struct past *p);
 struct past_job *past_job(const struct past *p, uint64_t id); /* NULL: none */
+/* The first moment from `from` on at which a daemon began; n_moments: none. */
+size_t past_next_daemon(const struct past *p, size_t from);
 
 #endif

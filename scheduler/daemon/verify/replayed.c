@@ -16,6 +16,8 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 
+#define MOST_PENDING 20000 /* rows that its store has not written */
+
 /* ---- its folder ---- */
 
 int replayed_open(struct replayed *r, const struct past *p, const char *recorded, struct err *err)
@@ -32,8 +34,6 @@ int replayed_open(struct replayed *r, const struct past *p, const char *recorded
 	}
 	snprintf(r->config, sizeof r->config, "%s/config.json", r->dir);
 	snprintf(r->state, sizeof r->state, "%s/state", r->dir);
-	if (mkdir(r->state, 0700))
-		return err_fail(err, ERR_IO, "cannot make the folder %s: %s", r->state, strerror(errno));
 	r->played = (struct played){ .now_ns = &r->now_ns, .executor = executor_played };
 	r->params = (struct daemon_params){ .config_path = r->config,
 					    .state_dir = r->state,
@@ -70,22 +70,44 @@ void replayed_close(struct replayed *r)
 	*r = (struct replayed){ 0 };
 }
 
-/* As the row was at that moment: what came later is taken out. */
-static struct job_record row_at(const struct job_record *now, int64_t until_ns)
+/* What the job was given when it arrived; the model predicts the rest again. */
+static void take_arrival(const struct past *p, struct job_record *row)
 {
-	struct job_record row = *now;
+	for (size_t i = 0; i < p->n_decisions; i++) {
+		const struct past_decision *d = &p->decision[i];
 
-	if (row.ended_ns && row.ended_ns < until_ns)
+		if (d->job != row->id || d->start || d->damaged)
+			continue;
+		row->batch = d->choice.batch;
+		if (!isnan(d->choice.epochs))
+			row->epochs = d->choice.epochs;
+		break;
+	}
+	row->run_predicted_s = row->run_upper_s = row->guard_s = row->model_s = NAN;
+	row->work_s = row->cpu_share = row->disk_share = NAN;
+}
+
+/* As the row was at that moment: what came later is taken out. */
+static struct job_record row_at(const struct past *p, const struct past_job *j, int64_t until_ns)
+{
+	struct job_record row = j->is->row;
+
+	if ((row.ended_ns && row.ended_ns < until_ns) ||
+	    (row.state == JOB_REJECTED && row.submitted_ns < until_ns))
 		return row;
-	if (row.state == JOB_REJECTED)
-		return row;
+	if (row.submitted_ns >= until_ns) {
+		row.verdict = VERDICT_WAITING;
+		row.submitted_ns = j->arrived_ns;
+	}
 	row.state = row.started_ns && row.started_ns < until_ns ? JOB_RUNNING : JOB_QUEUED;
-	row.ended_ns = 0;
-	if (row.state == JOB_QUEUED)
+	if (row.state == JOB_QUEUED) {
 		row.started_ns = 0;
+		take_arrival(p, &row);
+	}
+	row.ended_ns = 0;
 	row.exit_code = -1;
 	row.exit_signal = 0;
-	row.accuracy = row.max_rss_mb = row.cpu_s = row.foreseen_s = NAN;
+	row.accuracy = row.max_rss_mb = row.cpu_s = row.foreseen_s = row.stopped_epoch = NAN;
 	row.slo_outcome = SLO_NONE;
 	row.reason = NULL;
 	return row;
@@ -95,17 +117,24 @@ int replayed_fill(struct replayed *r, int64_t until_ns, struct err *err)
 {
 	const struct store_params params = { .dir = r->state, .durability = DURABLE_NONE };
 	struct store *s = NULL;
-	int rc = store_open(&params, &s, err);
+	int rc;
 
+	daemon_free(r->d);
+	r->d = NULL;
+	nftw(r->state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	if (mkdir(r->state, 0700))
+		return err_fail(err, ERR_IO, "cannot make the folder %s: %s", r->state, strerror(errno));
+	rc = store_open(&params, &s, err);
 	for (size_t i = 0; i < r->past->n_jobs && !rc; i++) {
-		struct job_record row = row_at(&r->past->job[i].is->row, until_ns);
+		struct job_record row;
 
 		if (r->past->job[i].arrived_ns >= until_ns)
 			continue;
+		row = row_at(r->past, &r->past->job[i], until_ns);
 		rc = store_add_job(s, &row, err);
 		if (i % 256 == 0)
 			store_commit(s);
-		while (store_pending(s) > 100000)
+		while (store_pending(s) > MOST_PENDING)
 			usleep(1000);
 	}
 	store_close(s);

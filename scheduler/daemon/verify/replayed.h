@@ -23,7 +23,8 @@ struct replayed {
 
 int replayed_open(struct replayed *r, const struct past *p, const char *recorded, struct err *err);
 void replayed_close(struct replayed *r); /* also a half-open one */
-/* Jobs from before the first record: their rows, as they were then. */
+/* Where no daemon runs before: its folder anew, with the rows of the jobs that were there, as they were
+ * then. */
 int replayed_fill(struct replayed *r, int64_t until_ns, struct err *err);
 /* ERR_NOTFOUND: a model that was in use is gone. `text`: of the input. */
 int replayed_begin(struct replayed *r, const char *text, struct err *err); /* ends the one that runs */

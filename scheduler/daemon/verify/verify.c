@@ -232,7 +232,7 @@ static void follow_start(struct job *job, const struct past_job *j, const struct
 	r->guard_s = is->guard_s;
 }
 
-static void start(struct run *r, const struct past_decision *at)
+static void start(struct run *r, struct past_decision *at)
 {
 	struct daemon *d = daemon_of(r);
 	const struct past_job *j = past_job(&r->past, at->job);
@@ -242,7 +242,11 @@ static void start(struct run *r, const struct past_decision *at)
 	uint64_t id = 0;
 	char why[160];
 
-	if (!a || a->n_starts > a->n_due++) /* by its owner, or before others in the replay */
+	if (!a)
+		return;
+	at->judged = true;
+	at->again = a->n_due++;
+	if (a->n_starts > at->again) /* by its owner, or before others in the replay */
 		goto follow;
 	for (int i = 0; i < MOST_TURNS && id != at->job && carry_next(d, &id); i++) {
 		if (id && id != at->job) {
@@ -460,32 +464,54 @@ static int play(struct run *r, const struct past_moment *m, struct err *err)
 	return 0;
 }
 
-static int play_all(struct run *r, struct err *err)
+static int add_gap(struct run *r, int64_t from_ns, int64_t until_ns, const char *why, struct err *err)
+{
+	struct outcome *o = &r->out;
+	struct gap *g;
+
+	if (mem_grow((void **)&o->gap, &o->gaps_cap, o->n_gaps + 1, sizeof *o->gap))
+		return err_nomem(err, "the result");
+	g = &o->gap[o->n_gaps++];
+	*g = (struct gap){ .from_ns = from_ns, .until_ns = until_ns };
+	snprintf(g->why, sizeof g->why, "%.300s", why);
+	return 0;
+}
+
+/* Up to where it cannot go on: a model that was in use is gone, or a record is damaged. A daemon that begins
+ * knows what is in its rows and nothing else, so from the next one on all is known again. */
+static int play_from(struct run *r, size_t *at, struct err *err)
 {
 	struct past *p = &r->past;
-	int rc = 0;
+	size_t i = *at;
+	int rc = replayed_fill(&r->again, p->moment[i].at_ns, err);
 
-	r->out.from_ns = p->first < p->n_moments ? p->moment[p->first].at_ns : INT64_MAX;
-	r->out.until_ns = INT64_MAX;
-	if (p->first == p->n_moments)
-		return 0;
-	rc = replayed_fill(&r->again, r->out.from_ns, err);
 	if (rc)
 		return rc;
-	/* The first one has no daemon before it. */
-	r->again.now_ns = r->out.from_ns;
-	for (size_t i = p->first; i < p->n_moments; i++) {
+	for (; i < p->n_moments; i++) {
 		struct err why = { 0 };
 
 		if (!play(r, &p->moment[i], &why))
 			continue;
 		if (why.code != ERR_NOTFOUND && why.code != ERR_FORMAT)
 			return err_fail(err, why.code, "%s", why.text);
-		r->out.until_ns = p->moment[i].at_ns;
-		snprintf(r->out.stopped, sizeof r->out.stopped, "%.300s", why.text);
-		break;
+		*at = past_next_daemon(p, i + 1);
+		return add_gap(r, p->moment[i].at_ns, *at < p->n_moments ? p->moment[*at].at_ns : INT64_MAX,
+			       why.text, err);
 	}
+	*at = i;
 	return 0;
+}
+
+static int play_all(struct run *r, struct err *err)
+{
+	struct past *p = &r->past;
+	size_t at = past_next_daemon(p, 0);
+	int rc = 0;
+
+	r->out.from_ns = at < p->n_moments ? p->moment[at].at_ns : INT64_MAX;
+	while (at < p->n_moments && !rc)
+		rc = play_from(r, &at, err);
+	return rc;
 }
 
 static void release(struct run *r)
@@ -501,6 +527,7 @@ static void release(struct run *r)
 		free(a->start);
 	}
 	free(r->out.again);
+	free(r->out.gap);
 	replayed_close(&r->again);
 	past_release(&r->past);
 }

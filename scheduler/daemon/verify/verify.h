@@ -31,11 +31,16 @@ struct again {                       /* what the replay decided about a job */
 	bool played;                 /* it was in the replay at all */
 };
 
+struct gap {                         /* the replay could not go on, until a daemon began again */
+	int64_t from_ns, until_ns;
+	char why[320];
+};
+
 struct outcome {
 	const struct past *past;
 	struct again *again;         /* as past->job[] */
-	int64_t from_ns, until_ns;   /* jobs that came in between are judged */
-	char stopped[320];           /* why not later; "": to the end */
+	int64_t from_ns;             /* the records begin there */
+	struct gap *gap; size_t n_gaps, gaps_cap;
 	bool cluster;                /* an engine told of a cluster, of which not all is recorded */
 };
 
