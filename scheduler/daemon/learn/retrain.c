@@ -287,7 +287,7 @@ static void on_result(evutil_socket_t fd, short what, void *owner)
 	put_to_use(e);
 	renew_if_changed(e);
 	ms = (double)(daemon_now_ns(d) - since) / 1e6;
-	d->stats.max_block_ms = fmax(d->stats.max_block_ms, ms);
+	d->tally.max_block_ms = fmax(d->tally.max_block_ms, ms);
 }
 
 static void failed_with(struct learner *e, const struct err *err)

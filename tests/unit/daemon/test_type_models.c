@@ -289,7 +289,7 @@ TEST_WITH(test_versions_of_types_survive_a_restart_and_are_rolled_back_apart, op
 static bool reloaded_twice(const struct local_daemon *at)
 {
 	(void)at;
-	return l.d->metrics.reloads >= 2 && !l.d->loader;
+	return l.d->tally.reloads[0] >= 2 && !l.d->loader;
 }
 
 /* A type that comes with a reload shifts the numbers of the others; one that comes again has its version. */
@@ -314,7 +314,7 @@ TEST_WITH(test_types_come_and_go_with_reloads, open_it, close_one)
 	assert_true(isnan(version_of("cake")));
 	l.types = TYPES;
 	local_write_config(&l);
-	l.d->metrics.reloads = 0;
+	l.d->tally.reloads[0] = 0;
 	assert_string_equal(client_error(&c, "{\"op\":\"reload\"}"), "");
 	local_until(&l, reloaded_twice); /* the second brings its version */
 	assert_true(version_of("cake") == 1.0);
