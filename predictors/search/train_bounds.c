@@ -487,6 +487,20 @@ static void fill_up(struct residuals *r, char *by, size_t by_size)
 		}
 }
 
+/* An end that is held out of a few settings tells what a model of even fewer gets wrong. What the others err
+ * by tells nothing of a column that never varied, unless it is work, which adds up. */
+static double widening_of_few(const struct dataset *d, size_t f, double scale, double found)
+{
+	double w = fmin(found, WIDENING_UNKNOWN);
+
+	if (d->role && (d->role[f] == ROLE_EPOCHS || d->role[f] == ROLE_SAMPLES))
+		return w;
+	for (size_t i = 1; i < d->n_rows; i++)
+		if (d->x[i * d->n_features + f] != d->x[f])
+			return w;
+	return WIDENING_UNKNOWN * fmax(1.0, UNTOLD_SIZE / scale);
+}
+
 static void thin_scores(struct residuals *r)
 {
 	size_t kept = r->n < MOST_SCORES ? r->n : MOST_SCORES;
@@ -550,9 +564,8 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 	status = out->widening ? widening_estimate(best, all, &tr->p->ctx, out->spread,
 						   q90_of(&out->conformal), out->widening, err)
 			       : err_nomem(err, "%zu features", d->n_features);
-	/* An end that is held out of a few settings tells what a model of even fewer gets wrong. */
 	for (size_t f = 0; !status && few && f < d->n_features; f++)
-		out->widening[f] = fmin(out->widening[f], WIDENING_UNKNOWN);
+		out->widening[f] = widening_of_few(all, f, scale[KNOWS_CONTEXT], out->widening[f]);
 out:
 	free(r.value);
 	free(r.spread);
