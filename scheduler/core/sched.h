@@ -200,6 +200,9 @@ int sched_what_if(struct sched *s, int64_t now_ns, const struct sched_request *r
  * promise once made is kept as well as possible: if no candidate is in time, the one with the smallest bound
  * is taken. */
 bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decision *out);
+/* The last call found jobs that might have started, or became due: it has changed something although it
+ * returned false. */
+bool sched_looked(const struct sched *s);
 /* The next waiting job taken by chance that has no chance any more; false: none. The caller removes it
  * (sched_remove()), which is an event like any other. To be called when sched_next() has returned false. */
 bool sched_hopeless(struct sched *s, uint64_t *out_id);
@@ -274,6 +277,9 @@ struct sched_observation {
 	double model_s, upper_s;    /* of the candidate it started with; the bound NaN: none was told */
 	double foreseen_s;          /* sched_foreseen_s() at its end; NaN: not known, and actual_s is used */
 	double actual_s;            /* how long it ran */
+	/* From its arrival on, if that is to be learnt from (else all 0): until it started, until it ended,
+	 * and what was foreseen of that: the middle, and the bound that was told (NaN: none). */
+	double waited_s, response_s, told_s, told_upper_s;
 	const struct pairs_met *met; /* sched_met() at its end; NULL: not known */
 };
 /* Returns whether the error says something of the model: false for a stranger, or a family that its table

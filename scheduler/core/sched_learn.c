@@ -16,6 +16,7 @@ static void learnt_free(struct learnt *m, size_t n)
 		adapt_free(m[i].adapt);
 		ledger_free(m[i].families);
 		ledger_free(m[i].later);
+		ledger_free(m[i].waits);
 	}
 	free(m);
 }
@@ -42,6 +43,8 @@ static int learnt_init(struct learnt *m, struct err *err)
 		rc = ledger_new(&m->families, err);
 	if (!rc)
 		rc = ledger_new(&m->later, err);
+	if (!rc)
+		rc = ledger_new(&m->waits, err);
 	if (!rc)
 		adapt_reset(m->adapt, spread_of_model(m->model));
 	return rc;
@@ -221,6 +224,9 @@ bool sched_observe(struct sched *s, const struct sched_observation *o)
 		adapt_observe(m->adapt, who, o->model_s, foreseen_s);
 	}
 	later_observe(m->later, who, o->confidence, foreseen_s, o->upper_s, o->actual_s);
+	/* Many starts take no longer than the lag that is allowed for; these did not wait for other jobs. */
+	if (o->waited_s > 2.0 * s->lag_s && o->response_s > 0.0 && o->told_s > 0.0)
+		later_observe(m->waits, who, o->confidence, o->told_s, o->told_upper_s, o->response_s);
 	s->quiet_ns = INT64_MIN; /* who was held may be free to start */
 	return !o->stranger && !is_new;
 }
@@ -235,11 +241,12 @@ uint64_t learn_kind(const struct sched *s, const struct sched_request *r)
 	       1;
 }
 
-struct later_effect learn_later(const struct sched *s, const struct sched_request *r)
+struct later_effect learn_later(const struct sched *s, const struct sched_request *r, bool waits)
 {
 	if (s->policy.without & LAYER_LATER || !sched_adapt(s, r->model))
 		return (struct later_effect){ 0 };
-	return later_of(s->learnt[r->model].later, (struct adapt_who){ r->type, r->user, 0 });
+	return later_of(waits ? s->learnt[r->model].waits : s->learnt[r->model].later,
+			(struct adapt_who){ r->type, r->user, 0 });
 }
 
 unsigned sched_family_known(const struct sched *s, const struct sched_request *r)
@@ -258,7 +265,8 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 	uint64_t family = sched_family(s, r->model, r->values, r->cpus, &scene->new_family);
 
 	scene->adapt = sched_adapt(s, r->model);
-	scene->later = learn_later(s, r);
+	scene->later = learn_later(s, r, false);
+	scene->later_waits = learn_later(s, r, true);
 	scene->who = (struct adapt_who){ r->type, r->user, family };
 	scene->level = (struct spread_level){ 0.0, 1.0 };
 	scene->new_family &= scene->adapt != NULL;

@@ -393,14 +393,17 @@ static bool try_waiting(struct search *q, bool below, uint32_t *out_place)
 bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decision *out)
 {
 	struct search q = { .s = s, .out = out };
+	size_t n_due = s->n_due;
 	uint32_t place;
 	bool all;
 
 	q.now_ns = now_ns = live_clock(s, now_ns);
+	s->looked = false;
 	if (s->quiet_ns == now_ns || !s->n_queued)
 		return false;
 	tenants_settle(s, now_ns);
 	place_due(s, now_ns);
+	s->looked = s->n_due != n_due;
 	all = chance_look(s, now_ns);
 	s->round++;
 	if (live_free_slots(s)) {
@@ -412,9 +415,15 @@ bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decisi
 			}
 		}
 	}
+	s->looked |= q.tries > 0;
 	if (all)
 		s->quiet_ns = now_ns;
 	return false;
+}
+
+bool sched_looked(const struct sched *s)
+{
+	return s->looked;
 }
 
 int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decision *out, struct err *err)

@@ -13,34 +13,6 @@
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/learn/learning_internal.h"
 
-/* ---- how many promises were kept ---- */
-
-static struct kept_level *level_of(struct learning *l, double confidence)
-{
-	int percent = (int)lround(100.0 * confidence);
-
-	for (size_t i = 0; i < l->n_levels; i++) {
-		if (l->level[i].percent == percent)
-			return &l->level[i];
-	}
-	if (l->n_levels == LEARNING_LEVELS)
-		return NULL;
-	l->level[l->n_levels] = (struct kept_level){ .percent = percent };
-	return &l->level[l->n_levels++];
-}
-
-static void count_kept(struct learning *l, const struct job_record *row, double run_s)
-{
-	struct kept_level *level;
-	bool kept;
-
-	if (!outcome_bounded(run_s, row->run_upper_s, &kept) ||
-	    !(row->confidence > 0.0 && row->confidence < 1.0) || !(level = level_of(l, row->confidence)))
-		return;
-	level->recent[level->n++ % LEARNING_RECENT] = kept;
-	level->kept += kept;
-}
-
 /* ---- drift ---- */
 
 /* How the model errs on jobs it has not seen: its own residuals, or the first jobs it meets. unit: what a
@@ -154,6 +126,10 @@ static struct sched_observation seen_of(const struct learner *e, const struct jo
 		.upper_s = r->run_upper_s,
 		.foreseen_s = r->foreseen_s,
 		.actual_s = (double)(r->ended_ns - r->started_ns) / 1e9,
+		.waited_s = (double)(r->started_ns - r->submitted_ns) / 1e9,
+		.response_s = (double)(r->ended_ns - r->submitted_ns) / 1e9,
+		.told_s = r->predicted_s,
+		.told_upper_s = r->upper_s,
 	};
 }
 
@@ -177,7 +153,7 @@ static const char *doubt_of(const struct learner *e, const struct job *job, bool
 	const struct job_record *r = &job->row;
 	struct sched_observation seen = seen_of(e, job, stranger, NULL);
 
-	if (!r->model || strcmp(r->model, e->model_name))
+	if (!r->model || strcmp(r->model, e->model_name) || learner_is_young(e))
 		seen.model_s = NAN;
 	if (!sched_plausible(e->l->d->sched, &seen))
 		return "time";
@@ -195,7 +171,7 @@ static void observe(struct learner *e, const struct job *job, const char *strang
 	/* Stopped early: it did not do what was predicted. */
 	if (!isnan(r->stopped_epoch))
 		return;
-	count_kept(e->l, r, run_s);
+	tally_kept(&e->l->d->tally, r);
 	/* Decided by another model: it says nothing of this one. */
 	if (!r->model || strcmp(r->model, e->model_name) || !(r->model_s > 0.0 && isfinite(r->model_s)))
 		return;
