@@ -145,7 +145,7 @@ static void give_up(struct daemon *d, uint64_t id, struct job *job)
 
 void carry_turns(struct daemon *d)
 {
-	double began = clock_monotonic_us();
+	double began = 0.0;
 	struct decision decision;
 	uint64_t id;
 
@@ -155,6 +155,7 @@ void carry_turns(struct daemon *d)
 		struct job *job;
 		bool starts;
 
+		began = began > 0.0 ? began : before;
 		if (before - began > TURN_US) {
 			daemon_later(d);
 			return;
@@ -177,7 +178,7 @@ void carry_turns(struct daemon *d)
 void carry_durable(struct daemon *d, uint64_t ticket)
 {
 	struct start_list *l = &d->starts;
-	double began = clock_monotonic_us();
+	double began = l->n ? clock_monotonic_us() : 0.0;
 	size_t n = 0;
 
 	/* A start that fails ends its job, which may add to the list: it is read again each time. */
