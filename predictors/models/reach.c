@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#define HARDLY 0.1 /* of the largest load that was measured */
+
 static bool is_work(const struct schema *s, size_t source)
 {
 	return (int)source == schema_role(s, ROLE_EPOCHS) || (int)source == schema_role(s, ROLE_SAMPLES);
@@ -38,7 +40,7 @@ static bool is_load(const struct schema *s, size_t source)
 	       (int)source == schema_role(s, ROLE_OTHER);
 }
 
-int reach_beyond(const struct model *m, const double *x, bool load)
+int reach_beyond(const struct model *m, const double *x)
 {
 	for (size_t i = 0; i < m->features->n; i++) {
 		const struct feature *f = &m->features->feature[i];
@@ -47,9 +49,22 @@ int reach_beyond(const struct model *m, const double *x, bool load)
 		/* Inside the table, which is nearly always so, nothing is worked out. */
 		if ((x[i] >= f->min && x[i] <= f->max) || isnan(x[i]))
 			continue;
-		if ((load || !is_load(m->schema, f->source)) && reach_of(m, i, &least, &most) &&
+		if (!is_load(m->schema, f->source) && reach_of(m, i, &least, &most) &&
 		    !(x[i] >= least && x[i] <= most))
 			return (int)i;
 	}
+	return -1;
+}
+
+bool reach_is_notable(const struct model *m, const struct feature *f, double x)
+{
+	return feature_is_outside(f, x) && !(is_load(m->schema, f->source) && x <= f->max * (1.0 + HARDLY));
+}
+
+int reach_notable(const struct model *m, const double *x)
+{
+	for (size_t i = 0; i < m->features->n; i++)
+		if (reach_is_notable(m, &m->features->feature[i], x[i]))
+			return (int)i;
 	return -1;
 }

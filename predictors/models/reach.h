@@ -22,7 +22,13 @@
 
 /* From where to where the time model may be asked for a promise. False: the feature has no end. */
 bool reach_of(const struct model *m, size_t feature, double *out_least, double *out_most);
-/* The first feature of row x that lies beyond; -1: none. load: njobs, processes and other_load count too. */
-int reach_beyond(const struct model *m, const double *x, bool load);
+/* The first feature of row x that lies beyond; -1: none. A load (njobs, processes and other_load) has no end:
+ * less is no danger, and with more the bound is wider. */
+int reach_beyond(const struct model *m, const double *x);
+/* Is this value of a feature outside its range and worth a word? Less load than was measured is not, and
+ * neither is hardly more. */
+bool reach_is_notable(const struct model *m, const struct feature *f, double x);
+/* The first feature of row x that is; -1: none. */
+int reach_notable(const struct model *m, const double *x);
 
 #endif

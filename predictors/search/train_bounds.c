@@ -474,8 +474,6 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 
 static void fill_up(struct residuals *r, char *by, size_t by_size)
 {
-	if (r->groups[KNOWS_CONTEXT] >= conformal_needed(0.9))
-		return;
 	if (r->groups[KNOWS_CONTEXT] < UNTOLD_GROUPS)
 		snprintf(by + strlen(by), by_size - strlen(by), "%sassumed", *by ? " and " : "");
 	for (int k = KNOWS_SETTING; k <= KNOWS_CONTEXT; k++)
@@ -487,6 +485,20 @@ static void fill_up(struct residuals *r, char *by, size_t by_size)
 			}
 			r->groups[k]++;
 		}
+}
+
+/* An end that is held out of a few settings tells what a model of even fewer gets wrong. What the others err
+ * by tells nothing of a column that never varied, unless it is work, which adds up. */
+static double widening_of_few(const struct dataset *d, size_t f, double scale, double found)
+{
+	double w = fmin(found, WIDENING_UNKNOWN);
+
+	if (d->role && (d->role[f] == ROLE_EPOCHS || d->role[f] == ROLE_SAMPLES))
+		return w;
+	for (size_t i = 1; i < d->n_rows; i++)
+		if (d->x[i * d->n_features + f] != d->x[f])
+			return w;
+	return WIDENING_UNKNOWN * fmax(1.0, UNTOLD_SIZE / scale);
 }
 
 static void thin_scores(struct residuals *r)
@@ -521,6 +533,7 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 	double scale[N_FAMILIARITIES], squares = 0.0, plain = 0.0, trust;
 	double *size = mem_array(room, sizeof *size);
 	size_t groups = 0;
+	bool few;
 	int status = r.value && r.spread && r.knows && size
 			     ? spread_make(all, &out->spread, err)
 			     : err_nomem(err, "the residuals of %zu rows", d->n_rows);
@@ -531,7 +544,9 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 	if (status)
 		goto out;
 	trust = r.groups[KNOWS_CONTEXT] < UNTOLD_GROUPS ? 0.0 : find_trust(&r, size);
-	fill_up(&r, out->residuals_by, sizeof out->residuals_by);
+	few = r.groups[KNOWS_CONTEXT] < conformal_needed(0.9);
+	if (few)
+		fill_up(&r, out->residuals_by, sizeof out->residuals_by);
 	groups = find_scales(&r, trust, size, scale);
 	for (size_t i = 0; i < r.n; i++) {
 		plain += r.value[i] * r.value[i];
@@ -549,6 +564,8 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 	status = out->widening ? widening_estimate(best, all, &tr->p->ctx, out->spread,
 						   q90_of(&out->conformal), out->widening, err)
 			       : err_nomem(err, "%zu features", d->n_features);
+	for (size_t f = 0; !status && few && f < d->n_features; f++)
+		out->widening[f] = widening_of_few(all, f, scale[KNOWS_CONTEXT], out->widening[f]);
 out:
 	free(r.value);
 	free(r.spread);

@@ -181,14 +181,13 @@ static bool by_bounds(const struct decide_params *p)
 	return !p->scene || p->scene->policy->policy->bounds;
 }
 
-/* The load of a scene is ours, not the job's, and bounds are wider where it is new. A policy without bounds
- * takes the model at its word everywhere. */
+/* A policy without bounds takes the model at its word everywhere. */
 static void note_range(const struct decide_rows *r, const double *x, struct candidate *c)
 {
-	c->out_of_range = features_out_of_range(r->p->model->features, x);
+	c->out_of_range = reach_notable(r->p->model, x);
 	c->extrapolated = c->out_of_range >= 0;
 	c->out_of_range_value = c->extrapolated ? x[c->out_of_range] : NAN;
-	c->beyond = c->extrapolated && by_bounds(r->p) ? reach_beyond(r->p->model, x, !r->p->scene) : -1;
+	c->beyond = c->extrapolated && by_bounds(r->p) ? reach_beyond(r->p->model, x) : -1;
 }
 
 void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c, double *x)
@@ -500,7 +499,7 @@ static int look_without_model(const struct decide_scene *s, struct decision *d, 
 		c->work_s = s->guess_s;
 		c->cpu_share = 1.0;
 		c->disk_share = 0.0;
-		if (!s->starting || s->indifferent)
+		if (!s->starting)
 			continue;
 		job = decide_fluid_job(c, s->cpus);
 		if (isnan(s->guess_s))
@@ -653,6 +652,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	out->price = scene ? scene->price : 0.0;
 	out->value = scene && scene->value > 0.0 ? scene->value : 1.0;
 	out->costs = false;
+	out->by_bounds = by_bounds(p);
 	out->beyond = NULL;
 	out->model = m;
 	out->beyond_value = out->beyond_least = out->beyond_most = NAN;

@@ -100,6 +100,7 @@ struct decision {
 	const struct model *model;    /* it was made with; NULL: none. Borrowed */
 	double confidence;
 	double price, value;          /* of a process-second when it was made, and of the job */
+	bool by_bounds;               /* upper bounds were compared with the limit; else expected times */
 	bool costs;                   /* a candidate costs others something: the largest worth wins, not the
 	                                 best accuracy */
 	double other_load;            /* processes of other programs that it was made with; NaN: without a
@@ -163,7 +164,6 @@ struct decide_scene {
 	bool starting;
 	bool by_chance;               /* it asks for no promise: of those that are not in time by their bounds
 	                                 the likeliest is to be played */
-	bool indifferent;             /* no job has a promise or is guarded, so their times matter little */
 	double memory_mb, memory_mb_per_record; /* that the job needs; NaN: not known */
 	double memory_limit_mb;       /* a candidate that needs more is not feasible; INFINITY: no limit */
 	struct device_need device;    /* what the job wants of them */

@@ -10,6 +10,7 @@
 #include "scheduler/core/admit/admit.h"
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/ops/decision_json.h"
+#include "scheduler/daemon/retention.h"
 
 /* The batches and epochs of the job become those of the terms. */
 static int keep_terms(struct job *job, const struct admit_terms *t, struct err *err)
@@ -36,6 +37,22 @@ static int keep_terms(struct job *job, const struct admit_terms *t, struct err *
 static bool is_repeated(const struct job *job)
 {
 	return job->row.attempt && job->row.verdict != VERDICT_WAITING;
+}
+
+/* Refused: fewer epochs, where the command is told how many. */
+static void find_shorter(struct daemon *d, const struct job *job, int64_t now_ns,
+			 const struct sched_request *q, struct admission *a)
+{
+	const struct model *m = d->setup->slot[job->slot].model;
+	double epochs[DECIDE_MAX_CANDIDATES], below = q->n_epochs ? q->epochs[0] : job_epochs_given(job);
+	size_t n_batches = q->n_batches ? q->n_batches : m ? m->n_candidates : 0, n;
+	struct decision scratch;
+
+	if (!m || !n_batches || !job->type || !(below > 1.0) || schema_role(m->schema, ROLE_EPOCHS) < 0)
+		return;
+	n = job_type_epochs(job->type, job_type_least_epochs(job->type), below - 1.0, epochs,
+			    DECIDE_MAX_CANDIDATES / n_batches);
+	a->shorter = admit_shorter(d->sched, now_ns, q, epochs, n, &scratch);
 }
 
 int admission_decide(struct daemon *d, struct job *job, int64_t now_ns, bool keep, struct admission *out,
@@ -70,6 +87,9 @@ int admission_decide(struct daemon *d, struct job *job, int64_t now_ns, bool kee
 	q.batch = asked.batch;
 	q.epochs = asked.epochs;
 	rc = (keep ? sched_submit : sched_what_if)(d->sched, now_ns, &q, &out->decision, &out->verdict, err);
+	out->shorter = alternative_none;
+	if (!rc && out->verdict == SCHED_REJECTED && terms.promise && !isnan(q.slo_s))
+		find_shorter(d, job, now_ns, &q, out);
 	out->took_us = clock_monotonic_us() - before;
 	memcpy(out->why, terms.why, sizeof out->why);
 	if (!rc)
@@ -91,10 +111,55 @@ void admission_json(const struct daemon *d, const struct job *job, int64_t now_n
 		.slo_s = job->row.slo_s,
 		.took_us = a->took_us,
 		.accuracy_error = decide_accuracy_noise(slot->model),
+		.shorter = &a->shorter,
 	};
 
 	for (size_t i = 0; job->type && i < job->type->n_batches && !job->row.batches; i++)
 		if (learning_fails(d->learning, job, job->type->batch[i]))
 			about.failing[about.n_failing++] = job->type->batch[i];
 	decision_json(w, &a->decision, &about);
+}
+
+int admission_submit(struct daemon *d, struct job *job, bool waits, int64_t now_ns, struct arrival *out,
+		     struct err *err)
+{
+	struct life_event e = carry_event(d, LIFE_SUBMITTED, job);
+	struct admission *a = &out->admission;
+	struct json_writer w;
+	int rc = waits ? 0 : admission_decide(d, job, now_ns, true, a, err);
+
+	out->decided = !rc;
+	out->text = (struct strbuf){ 0 };
+	out->probe = NULL;
+	if (rc)
+		return rc;
+	e.now_ns = now_ns;
+	e.waits = waits;
+	if (!waits) {
+		if (a->why[0])
+			job_set_reason(job, a->why);
+		json_begin(&w, &out->text, false);
+		admission_json(d, job, now_ns, a, &w);
+		e.verdict = a->verdict;
+		e.decision = &a->decision;
+		e.text = strbuf_text(&out->text);
+		out->probe = learning_probe_make(d->learning, job, now_ns);
+	}
+	rc = out->text.failed ? err_nomem(err, "a decision") : carry_out(d, &e, err);
+	if (!rc) {
+		d->next_id++;
+		return 0;
+	}
+	sched_remove(d->sched, now_ns, job->id, NULL);
+	job_free(out->probe);
+	strbuf_release(&out->text);
+	return rc;
+}
+
+void admission_done(struct daemon *d, const struct job *job, struct arrival *a)
+{
+	strbuf_release(&a->text);
+	if (job->row.state == JOB_REJECTED) /* it has ended */
+		retention_ended(d->retention);
+	jobs_trim(&d->jobs, d->setup->config->max_finished);
 }

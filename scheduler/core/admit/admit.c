@@ -231,3 +231,18 @@ struct sched_request admit_request(const struct admit_terms *t, const struct sch
 	}
 	return q;
 }
+
+struct alternative admit_shorter(struct sched *s, int64_t now_ns, const struct sched_request *refused,
+				 const double *epochs, size_t n_epochs, struct decision *scratch)
+{
+	struct sched_request q = *refused;
+	enum sched_verdict verdict;
+
+	q.epochs = epochs;
+	q.n_epochs = n_epochs;
+	q.chance = 0.0;
+	/* It is only an advice: a question that fails says nothing. */
+	if (!n_epochs || sched_what_if(s, now_ns, &q, scratch, &verdict, NULL) || verdict != SCHED_PROMISED)
+		scratch->chosen = -1;
+	return alternative_shorter(scratch);
+}

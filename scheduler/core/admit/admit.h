@@ -17,6 +17,7 @@
 #include "scheduler/core/admit/failing.h"
 #include "scheduler/core/admit/first.h"
 #include "scheduler/core/admit/strangers.h"
+#include "scheduler/core/alternatives.h"
 #include "scheduler/core/sched.h"
 
 struct admit_memory {                  /* what is known, beside the models */
@@ -59,6 +60,10 @@ int admit_terms(struct sched *s, int64_t now_ns, const struct admit_memory *m, c
                 struct decision *scratch, struct admit_terms *out, struct err *err);
 /* What the scheduler is asked under these terms. Borrows the batches and epochs of t. */
 struct sched_request admit_request(const struct admit_terms *t, const struct sched_request *r);
+/* Of a job that was refused: what would be in time with one of these numbers of epochs, which are fewer than
+ * it asked for. */
+struct alternative admit_shorter(struct sched *s, int64_t now_ns, const struct sched_request *refused,
+                                 const double *epochs, size_t n_epochs, struct decision *scratch);
 /* Does the job know what will be promised? Part of admit_terms(), for those who only want to say so. */
 bool admit_known(const struct admit_memory *m, const struct admit_job *j, char *why, size_t size);
 
