@@ -58,14 +58,14 @@ void alternatives_read(const struct json *v, struct alternatives *out)
 
 void alternative_name(const struct alternative *a, struct strbuf *out)
 {
-	char batch[32], epochs[32];
+	char batch[32], epochs[32], accuracy[32];
 
 	strbuf_puts(out, text_shortest(a->batch, batch));
 	if (!isnan(a->epochs))
 		strbuf_printf(out, " x %s epoch%s", text_shortest(a->epochs, epochs),
 			      a->epochs == 1.0 ? "" : "s");
 	if (!isnan(a->accuracy))
-		strbuf_printf(out, ", accuracy %.4f", a->accuracy);
+		strbuf_printf(out, ", accuracy %s", text_accuracy(a->accuracy, accuracy));
 }
 
 static void put_why(const struct alternative *a, struct strbuf *out)

@@ -85,7 +85,7 @@ here() { # postrider in the folder of the scripts
 	ran="$*"
 }
 
-# twenty NAME SLO: 20 jobs by the daemon of the user
+# twenty NAME limit: 20 jobs by the daemon of the user
 twenty() {
 	n=0
 	while [ $n -lt 20 ]; do
@@ -121,7 +121,7 @@ here run train-postrider --slo 5s
 code_is 0 "python: run before anything was measured"
 says err "nothing is known about this command yet" "python: it says that nothing is known"
 says out "val_acc" "python: the output of the command is shown"
-expect 9 "python: an objective and no promise is exit code 9" submit train --slo 5s
+expect 9 "python: a limit and no promise is exit code 9" submit train --slo 5s
 expect 0 "python: --best-effort asks for no promise" submit train --slo 5s --best-effort
 
 here profile train-postrider
@@ -136,7 +136,7 @@ code_is 0 "python: run"
 says err "is promised" "python: the third command has a promise"
 that "python: from there it took less than 10 s ($took ms)" test "$took" -lt 10000
 here run train-postrider --slo 1ms
-code_is 3 "python: an objective that cannot be met is exit code 3"
+code_is 3 "python: a limit that cannot be met is exit code 3"
 twenty train 5s
 expect 0 "python: logs" logs 2 --tail 1
 that "python: logs --tail 1 is one line" test "$(wc -l <"$dir/out")" = 1

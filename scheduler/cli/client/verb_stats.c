@@ -100,7 +100,7 @@ static void put_promises(struct strbuf *out, const struct json *slo)
 	double met = cli_json_number(slo, "met"), missed = cli_json_number(slo, "missed");
 	char a[32];
 
-	label(out, "objectives");
+	label(out, "limits");
 	if (!(met + missed > 0.0))
 		strbuf_puts(out, "no promised job has ended yet\n");
 	else
@@ -179,14 +179,14 @@ static void put_types(struct strbuf *out, const struct json *all, bool colour)
 
 	if (!json_size(all))
 		return;
-	cli_table_head(&t, "lrrrrr", "type", "jobs", "error (MAPE)", "bias", "objectives met", "accuracy");
+	cli_table_head(&t, "lrrrrr", "type", "jobs", "error (MAPE)", "bias", "limits met", "accuracy");
 	for (const struct json *e = json_first(all); e; e = json_next(e)) {
 		cli_table_add(&t, "%s", json_string(json_get(e, "type"), "?"));
 		cli_table_add(&t, "%.0f", cli_json_number(e, "n"));
 		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "mape"), a));
 		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "bias"), a));
 		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "attainment"), a));
-		cli_table_add(&t, "%s", cli_number(cli_json_number(e, "mean_accuracy"), a));
+		cli_table_add(&t, "%s", text_accuracy(cli_json_number(e, "mean_accuracy"), a));
 	}
 	strbuf_puts(out, "\npredictions by type\n");
 	cli_table_print(&t, out, colour);
