@@ -22,7 +22,9 @@ bool reach_of(const struct model *m, size_t feature, double *out_least, double *
 		factor = fmin(sqrt(f->max / f->min), law ? REACH_BY_LAW : REACH_BY_TABLE);
 		if (law)
 			factor = fmax(factor, REACH_BY_TABLE);
-		*out_least = f->min / (law && is_work(m->schema, f->source) ? REACH_LESS_WORK : factor);
+		if (law && is_work(m->schema, f->source))
+			factor = REACH_OF_WORK;
+		*out_least = f->min / factor;
 		*out_most = f->max * factor;
 	} else {
 		factor = (f->max - f->min) / 2.0;

@@ -176,6 +176,7 @@ struct decide_scene {
 	struct spread_level level;    /* what runs of its family say of the job; all zero: nothing */
 	bool new_family;              /* the model's table has none of its family */
 	struct later_effect later;    /* what arrivals to come do to its time; all zero: nothing */
+	struct later_effect later_waits; /* to wait and time, if it does not start at once */
 	struct decide_scratch *scratch; /* for a policy that looks ahead */
 };
 

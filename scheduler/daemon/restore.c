@@ -83,7 +83,7 @@ int daemon_restore(struct daemon *d, struct err *err)
 		rc = daemon_set_devices(d, d->setup->config, err);
 	if (rc)
 		return rc;
-	metrics_init(&d->metrics); /* what ended before this start was counted then */
+	tally_begins(&d->tally);
 	d->next_id = store_last_id(d->store) + 1;
 	/* All of them first: once one of them ends, which is an event, the scheduler takes no more back. */
 	for (struct job *job = d->jobs.live.first; job; job = job->after) {

@@ -545,8 +545,7 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 	jobs_set_state(l->jobs, job, state);
 	save(out, job);
 	act(out, LIFE_FORGET, job);
-	if (state != JOB_CANCELLED || given_up)
-		act(out, LIFE_COUNT_ENDED, job);
+	act(out, LIFE_COUNT_ENDED, job);
 	if (learn)
 		act(out, LIFE_LEARN, job);
 	tell(out, state == JOB_CANCELLED ? "cancelled" : "finished", job);
@@ -747,11 +746,10 @@ static void waits(const struct life_event *e, struct life_actions *out)
 static int restored(struct life *l, struct job *job, struct life_actions *out, struct err *err)
 {
 	const char *reason = job->row.reason ? job->row.reason : "";
-	bool hopeless = !strcmp(reason, LIFE_NO_CHANCE);
 	int rc;
 
 	if (job->row.state == JOB_RUNNING)
-		job->step = hopeless                          ? STEP_GIVEN_UP
+		job->step = !strcmp(reason, LIFE_NO_CHANCE)   ? STEP_GIVEN_UP
 			    : !strcmp(reason, LIFE_CANCELLED) ? STEP_CANCELLING
 			    : !isnan(job->row.stopped_epoch)  ? STEP_EARLY
 			    : life_advised(job)               ? STEP_BEGUN
@@ -759,8 +757,7 @@ static int restored(struct life *l, struct job *job, struct life_actions *out, s
 	if (job->row.state == JOB_QUEUED) /* it gets others at its next turn */
 		job_set_devices(job, NULL);
 	rc = jobs_add(l->jobs, job, err);
-	if (!rc && (job->row.state == JOB_DONE || job->row.state == JOB_FAILED ||
-		    job->row.state == JOB_LOST || (job->row.state == JOB_CANCELLED && hopeless)))
+	if (!rc && !job_state_live(job->row.state) && job->row.state != JOB_REJECTED)
 		act(out, LIFE_COUNT_ENDED, job);
 	return rc;
 }

@@ -4,6 +4,8 @@
  *
  *   batches that its runs fail with are no candidates, unless its user named them (failing.h);
  *   a job of a type without a model takes the batch that is least known, and nothing is promised (first.h);
+ *   where the model has learnt from a few runs, a batch that was never tried and that can be promised comes
+ *     first;
  *   a job of a kind that its model has never seen takes the best guess of the model, and nothing is promised
  *     until enough of its kind have ended (knowledge.h, strangers.h);
  *   a job whose run failed gets the rest of its objective, and the next smaller batch where its own fails.
@@ -27,6 +29,7 @@ struct admit_memory {                  /* what is known, beside the models */
 	size_t promise_after;          /* jobs of a kind, before its jobs are promised anything */
 	/* of a job's model that is still to be trained */
 	bool training;
+	bool young;                    /* it has learnt from so few runs that each of them counts */
 	size_t first_after, ended;     /* on so many jobs (0: when somebody asks), of which so many ended */
 };
 

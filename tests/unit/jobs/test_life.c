@@ -677,7 +677,7 @@ LIFE_TEST(test_life_cancels_at_once_what_does_not_run_here)
 	turn(ready, 104.0);
 	for (size_t i = 0; i < 4; i++) {
 		simple(LIFE_CANCEL, all[i], 106.0);
-		expect("update forget tell:cancelled close");
+		expect("update forget ended tell:cancelled close");
 		assert_int_equal(all[i]->row.state, JOB_CANCELLED);
 		assert_string_equal(all[i]->row.reason, "cancelled");
 		assert_int_equal(all[i]->row.slo_outcome, SLO_NONE);
@@ -697,7 +697,7 @@ LIFE_TEST(test_life_saves_a_cancel_and_then_stops_the_process)
 	assert_int_equal(job->row.state, JOB_RUNNING);
 	assert_string_equal(job->row.reason, LIFE_CANCELLED);
 	ended(job, outcome(job, 0, 105.0, 107.0), 107.0); /* it ended well all the same */
-	expect("update forget tell:cancelled close");
+	expect("update forget ended tell:cancelled close");
 	assert_int_equal(job->row.state, JOB_CANCELLED);
 }
 
@@ -709,7 +709,7 @@ LIFE_TEST(test_life_of_a_cancelled_job_that_is_not_there_is_over)
 	simple(LIFE_CANCEL, job, 106.0);
 	e.gone = true;
 	send(&e);
-	expect("update forget tell:cancelled close");
+	expect("update forget ended tell:cancelled close");
 	assert_int_equal(job->row.state, JOB_CANCELLED);
 }
 
@@ -945,7 +945,7 @@ LIFE_TEST(test_life_counts_the_ended_again_and_asks_nothing_of_the_others)
 
 	for (size_t i = 0; i < 7; i++) {
 		restored(i + 1, "run", all[i], NULL);
-		expect(i < 3 ? "ended" : "");
+		expect(i < 4 ? "ended" : "");
 	}
 	assert_int_equal(jobs.live.n, 2);
 	assert_int_equal(jobs.ended.n, 5);
@@ -1006,7 +1006,7 @@ LIFE_TEST(test_life_does_not_start_what_was_cancelled_and_stops_it_where_it_runs
 
 	simple(LIFE_RESUMED, unstarted, 200.0);
 	simple(LIFE_UNSTARTED, unstarted, 200.0);
-	expect("update forget tell:cancelled close");
+	expect("update forget ended tell:cancelled close");
 	simple(LIFE_RESUMED, runs, 200.0);
 	simple(LIFE_ADOPTED, runs, 200.0);
 	expect("stop");
