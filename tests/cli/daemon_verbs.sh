@@ -156,6 +156,9 @@ that "list: a mark that turns the writing round is escaped" grep -qF 'x\u202ey' 
 
 # ---- stats ----
 expect 0 "stats" stats
+that "promises kept come first" sh -c 'head -n 1 "$1" | grep -q "^promises     [0-9]* of [0-9]* kept"' sh "$dir/out"
+that "a storage that is well is not worth a line" sh -c '! grep -q storage "$1"' sh "$dir/out"
+expect 0 "stats -v" stats -v
 says out "storage      well" "the storage is well"
 says out "coverage of the bounds" "coverage by confidence"
 says out "uid $(id -u)" "who uses the machine"

@@ -849,8 +849,10 @@ TEST(test_stats)
 	has(out, "3 queued, 40 done\n");
 	has(out, "40 promised, 2 best effort, 5 by chance\n");
 	has(out, "by chance    3 of 5 met, without a promise\n");
-	has(out, "38 of 40 met: 95.0 %\n");
-	has(out, "4 of 4 cpus in use, 2 running, 3 waiting; used so far: 80.0 %\n");
+	has(out, "promises     38 of 40 kept: 95.0 %\n");
+	assert_true(strstr(out, "promises ") == out);
+	has(out, "4 of 4 cpus in use, 2 running; used so far: 80.0 %\n");
+	has(out, "waiting      3");
 	has(out, "FAILED: no job is accepted until it is repaired");
 	has(out, "90.0 %    40            37  92.5 %\n");
 	has(out, "digits    40         5.0 %  -1.0 %");
