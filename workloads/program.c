@@ -25,7 +25,7 @@
 struct options {
 	const char *network, *data, *make_digits, *peers;
 	uint64_t batch, epochs, workers, threads, samples, test, seed, test_every, rank;
-	double rate, decay;
+	double rate, decay, link_mbit;
 	bool json, direct, quiet;
 };
 
@@ -64,6 +64,10 @@ static void help(FILE *to)
 		"      --data DIR         IDX files as MNIST has them: train-images-idx3-ubyte and its "
 		"siblings\n"
 		"                         (digits drawn by this program, kept in the user's cache)\n"
+		"      --link MBIT        the workers meet over a link of this rate: a step waits as long as "
+		"the "
+		"gradients\n"
+		"                         take to a server and back (no such wait)\n"
 		"      --direct-io        read past the page cache, so that the disk is really used\n"
 		"      --seed N           of the first weights and the order (1); same seed and number of\n"
 		"                         workers, same result\n"
@@ -141,6 +145,7 @@ enum {
 	OPT_THREADS,
 	OPT_SAMPLES,
 	OPT_DATA,
+	OPT_LINK,
 	OPT_DIRECT,
 	OPT_SEED,
 	OPT_TEST_EVERY,
@@ -180,6 +185,11 @@ static bool take(struct options *o, int c)
 		if (!good)
 			usage_error("--decay needs a number from 0 on, not", optarg);
 		break;
+	case OPT_LINK:
+		good = text_number(optarg, &o->link_mbit) && o->link_mbit > 0.0 && o->link_mbit <= 1e6;
+		if (!good)
+			usage_error("--link needs a number of Mbit/s above 0, at most 1000000, not", optarg);
+		break;
 	case OPT_DATA: o->data = optarg; break;
 	case OPT_DIRECT: o->direct = true; break;
 	case OPT_JSON: o->json = true; break;
@@ -208,6 +218,7 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 		{ "threads", required_argument, NULL, OPT_THREADS },
 		{ "samples", required_argument, NULL, OPT_SAMPLES },
 		{ "data", required_argument, NULL, OPT_DATA },
+		{ "link", required_argument, NULL, OPT_LINK },
 		{ "direct-io", no_argument, NULL, OPT_DIRECT },
 		{ "seed", required_argument, NULL, OPT_SEED },
 		{ "test-every", required_argument, NULL, OPT_TEST_EVERY },
@@ -296,6 +307,7 @@ static int train(const struct options *o, struct err *err)
 				  .decay = o->decay,
 				  .seed = o->seed,
 				  .test_every = o->test_every,
+				  .link_mbit = o->link_mbit,
 				  .workers = program->workers ? program->workers : (unsigned)o->workers,
 				  .on_epoch = on_epoch,
 				  .on_records = on_records,

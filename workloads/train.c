@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -88,6 +89,17 @@ static void shuffle(struct worker *w, size_t epoch)
 	rng_shuffle(&rng, w->order, w->p->train->n);
 }
 
+/* Workers that meet over a network wait for it after each step, whatever the batch. Here that wait is slept,
+ * by the size of the gradients and the rate of the link, so that one machine shows the cost of a step. */
+static void wait_for_link(const struct train_params *p)
+{
+	double s = p->link_mbit > 0.0 ? 2.0 * 32.0 * (double)p->net->n_params / (1e6 * p->link_mbit) : 0.0;
+	struct timespec pause = { .tv_sec = (time_t)s, .tv_nsec = (long)(1e9 * (s - floor(s))) };
+
+	if (s > 0.0)
+		nanosleep(&pause, NULL);
+}
+
 /* Records first to first + n of the order, of which each worker takes its part. */
 static int step(struct worker *w, size_t first, size_t n, struct err *err)
 {
@@ -108,6 +120,7 @@ static int step(struct worker *w, size_t first, size_t n, struct err *err)
 	rc = comm_sum(w->comm, &sum, err);
 	if (rc)
 		return rc;
+	wait_for_link(p);
 	t3 = clock_monotonic_s();
 	sgd_step(w->param, sum, p->net->n_params, (float)sgd_rate(p->rate, p->decay, w->steps++));
 	w->loss += score.loss;

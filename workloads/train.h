@@ -54,6 +54,7 @@ struct train_params {
 	uint64_t seed;
 	size_t test_every; /* epochs; the last is always tested. 0: only the last */
 	unsigned workers;
+	double link_mbit; /* rate of the link over which gradients go to a server and back; 0: none */
 	/* Called by worker 0 in its process; may be NULL. */
 	void (*on_epoch)(void *ctx, const struct train_epoch *e);
 	void (*on_records)(void *ctx, size_t n); /* n more records were used */

@@ -449,8 +449,7 @@ static int train_target(struct training *tr, const double *target, const struct 
 	if (can_hold_out) {
 		status = score_grid(tr, d, grid, is_time, out, result, best, err);
 	} else {
-		notice(r, "one row (or group) cannot be split: the model of %s has no scores and no bounds",
-		       what);
+		notice(r, "one row (or group) cannot be split: the model of %s has no scores", what);
 		*best = 0;
 		*result = mem_calloc(grid->n, sizeof **result);
 		if (!*result)
@@ -482,10 +481,14 @@ static int train_target(struct training *tr, const double *target, const struct 
 		on_search_progress(tr, 1, 1);
 		tr->stage = is_time ? "bounds of time" : "noise of accuracy";
 		on_search_progress(tr, 0, 1);
-		if (!status && can_hold_out)
+		if (!status)
 			status = train_find_bounds(tr, &rows, d, point, is_time, out, err);
 	}
-	if (!status && can_hold_out && out->conformal.groups < conformal_least(0.9))
+	if (!status && strstr(out->residuals_by, "assumed"))
+		notice(r,
+		       "few settings were measured: bounds of time are wide, because how far off it is was "
+		       "assumed in part");
+	else if (!status && is_time && out->conformal.groups < conformal_least(0.9))
 		notice(r, "%zu independent residuals of %s cannot carry a 90 %% bound; %zu are needed",
 		       out->conformal.groups, what, conformal_least(0.9));
 out:

@@ -36,7 +36,6 @@ static double above_of(struct decide_rows *r, const struct model_errors *e, doub
 {
 	const struct conformal *of = &r->p->model->time.conformal;
 	double model_q = r->q * e->scale, upper_s, q;
-	enum adapt_source source;
 
 	if (!of->log) {
 		upper_s = conformal_upper(of, model_q, time_s);
@@ -46,8 +45,8 @@ static double above_of(struct decide_rows *r, const struct model_errors *e, doub
 		return r->adapt ? r->above : model_q;
 	r->scored = r->above = model_q;
 	/* What jobs of other families taught makes no bound of a new one tighter. */
-	if (adapt_quantile(r->adapt, r->p->scene->who, r->asked, model_q, &q, &source) &&
-	    !(r->p->scene->new_family && model_q > q))
+	q = adapt_quantile(r->adapt, r->p->scene->who, r->asked, model_q);
+	if (!isnan(q) && !(r->p->scene->new_family && model_q > q))
 		r->above = q;
 	return r->above;
 }
@@ -62,12 +61,18 @@ void decide_bound(struct decide_rows *r, const struct model_errors *e, struct ca
 	c->guard_s = belief_bound_at((struct belief){ c->time_s, c->spread }, r->spreads);
 }
 
-double decide_chance(const struct decide_rows *r, const struct candidate *c)
+struct belief decide_response(const struct decide_rows *r, const struct candidate *c)
 {
 	const struct decide_scene *s = r->p->scene;
 	struct belief b = { c->wait_s + c->time_s, c->spread }; /* a wait is stretched as the time is */
+	struct later_effect later = { 0 };
 
 	if (s)
-		b = belief_with(b, s->later.shift, s->later.spread);
-	return belief_chance(b, r->p->slo_s);
+		later = c->wait_s > 0.0 ? s->later_waits : s->later;
+	return s ? belief_with(b, later.shift, later.spread) : b;
+}
+
+double decide_chance(const struct decide_rows *r, const struct candidate *c)
+{
+	return belief_chance(decide_response(r, c), r->p->slo_s);
 }

@@ -173,9 +173,8 @@ struct sched_tenant {
 	                               count, and are not refused. */
 	uint32_t max_devices;       /* the same; 0: no limit */
 };
-/* Sets the tenants from now on. Usage stays with the index. The call may be repeated at any time, also with
- * more tenants. Before the first call all jobs belong to one tenant. ERR_ARG: a live job's tenant is
- * missing. */
+/* Sets the tenants from now on. Without a call all jobs belong to one tenant; the first call comes before the
+ * first job. It may be repeated at any time, also with more tenants. Usage stays with the index. */
 int sched_set_tenants(struct sched *s, int64_t now_ns, const struct sched_tenant *tenant, size_t n,
 		      struct err *err);
 
@@ -186,10 +185,6 @@ struct sched_share {                /* of a tenant, at the time of asking */
 	size_t queued, running;
 };
 int sched_share(struct sched *s, int64_t now_ns, uint32_t tenant, struct sched_share *out, struct err *err);
-/* Of all tenants, one by one: the time of one call of sched_share() for each would grow with their square. */
-typedef void sched_share_fn(void *owner, uint32_t tenant, const struct sched_share *share);
-void sched_shares(struct sched *s, int64_t now_ns, sched_share_fn *tell, void *owner);
-
 /* ---- events ---- */
 /* A job arrives. Unless it is rejected it is queued; sched_next() says when it may start, perhaps at once.
  * ERR_BUSY: there are max_jobs already, or max_queued of the tenant wait. ERR_ARG: a value is out of range.
@@ -205,6 +200,9 @@ int sched_what_if(struct sched *s, int64_t now_ns, const struct sched_request *r
  * promise once made is kept as well as possible: if no candidate is in time, the one with the smallest bound
  * is taken. */
 bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decision *out);
+/* The last call found jobs that might have started, or became due: it has changed something although it
+ * returned false. */
+bool sched_looked(const struct sched *s);
 /* The next waiting job taken by chance that has no chance any more; false: none. The caller removes it
  * (sched_remove()), which is an event like any other. To be called when sched_next() has returned false. */
 bool sched_hopeless(struct sched *s, uint64_t *out_id);
@@ -274,14 +272,19 @@ struct sched_observation {
 	int type;
 	uint32_t user;
 	bool stranger;              /* the model does not know such jobs */
+	const struct job_values *values; uint32_t cpus; /* as in the request: the family follows from them */
 	double confidence;
 	double model_s, upper_s;    /* of the candidate it started with; the bound NaN: none was told */
-	uint64_t family, kin;       /* sched_family() and sched_kin() of it */
 	double foreseen_s;          /* sched_foreseen_s() at its end; NaN: not known, and actual_s is used */
 	double actual_s;            /* how long it ran */
+	/* From its arrival on, if that is to be learnt from (else all 0): until it started, until it ended,
+	 * and what was foreseen of that: the middle, and the bound that was told (NaN: none). */
+	double waited_s, response_s, told_s, told_upper_s;
 	const struct pairs_met *met; /* sched_met() at its end; NULL: not known */
 };
-void sched_observe(struct sched *s, const struct sched_observation *o);
+/* Returns whether the error says something of the model: false for a stranger, or a family that its table
+ * does not have. */
+bool sched_observe(struct sched *s, const struct sched_observation *o);
 /* A run of a table beside jobs of another kind (predictors/models/mixed.h), or one of the same job without
  * them (held 0). Of the requests, model, type, values and cpus count. */
 struct sched_mixed {
@@ -306,23 +309,20 @@ bool sched_plausible(const struct sched *s, const struct sched_observation *o);
 /* What was learnt about run times under the load foreseen: promises rest on it. NULL: adapt is off, or the
  * policy has no bounds. */
 const struct adapt *sched_adapt(const struct sched *s, uint32_t model);
-/* The family of jobs with these values, if the model's table has none of it (predictors/models/spread.h); 0:
- * it has, or the model cannot tell. Such jobs teach how far off their family is, and what later arrivals do.
- * model: as in a request. */
-uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus);
-/* The family whether the table has it or not: jobs of one are off alike (adapt.h). */
-uint64_t sched_kin(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus);
+/* The family of jobs with these values (predictors/models/spread.h), which are off alike (adapt.h); 0: the
+ * model cannot tell. *out_new: its table has none of it. Such jobs teach how far off their family is, and
+ * what later arrivals do. model: as in a request. */
+uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus,
+		      bool *out_new);
 /* How many jobs of the request's family have taught its level; UINT_MAX: the model knows the family, or
  * nothing is learnt. */
 unsigned sched_family_known(const struct sched *s, const struct sched_request *r);
 
 /* ---- questions ---- */
-/* Estimates of all live jobs in one play (or two): out[i] belongs to id[i]. Returns how many, at most `max`.
- * Running jobs come first, by start, then the queue in the order of starts. No job passes another in that
- * play, so jobs may start earlier. The bounds are the expected end multiplied and divided by the ratio of
- * bound and expectation at the job's decision. It allocates nothing, and takes 2 ms for 10,000 jobs.
- * sched_estimate() of one job is cheaper, and approximate for a job behind more than 512 others. */
-size_t sched_estimates(struct sched *s, int64_t now_ns, uint64_t *id, struct sched_estimate *out, size_t max);
+/* When a job starts and ends: by one play of the running jobs and the first 512 of the queue, which serves
+ * all questions at the same time until something changes; approximate for a job behind these. No job passes
+ * another in that play, so jobs may start earlier. The bounds are the expected end multiplied and divided by
+ * the ratio of bound and expectation at the job's decision. It allocates nothing. */
 int sched_estimate(struct sched *s, int64_t now_ns, uint64_t id, struct sched_estimate *out, struct err *err);
 /* Why a job waits. */
 enum sched_wait {
@@ -350,11 +350,6 @@ struct sched_waiting {
 	bool due;
 };
 int sched_waiting(struct sched *s, int64_t now_ns, uint64_t id, struct sched_waiting *out, struct err *err);
-/* Both for one of many jobs: the first question at a time plays the jobs once, and the others at the same
- * time look up what came out. A job behind more than 512 others has times by the work before it. */
-int sched_forecast(struct sched *s, int64_t now_ns, uint64_t id, struct sched_estimate *out,
-		  struct sched_waiting *out_waiting, struct err *err);
-
 /* For a running job with an objective that may be stopped early and has done `done` of its `epochs`: the
  * epoch after which to stop it, so that it ends in time as far as its progress tells. 0: let it run, as
  * long as it is not sure to be late (struct sched_estimate). `done`: stop it at once. Reports of

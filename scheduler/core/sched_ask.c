@@ -52,8 +52,8 @@ static bool sure_late(const struct sched *s, const struct live *j, double end_s,
 	return (j->said_late || !j->progress.last.n) && live_chance(s, j, end_s, 0.0, now_ns) < SURE_CHANCE;
 }
 
-struct sched_estimate estimate_of(struct sched *s, const struct live *j, const struct fluid_times *t,
-				  int64_t now_ns)
+static struct sched_estimate estimate_of(struct sched *s, const struct live *j, const struct fluid_times *t,
+					 int64_t now_ns)
 {
 	struct sched_estimate e = { .start_s = j->running ? 0.0 : NAN,
 				    .end_s = NAN,
@@ -61,7 +61,8 @@ struct sched_estimate estimate_of(struct sched *s, const struct live *j, const s
 				    .end_high_s = NAN,
 				    .chance = NAN };
 	struct fluid_times own;
-	double ratio = j->ratio;
+	double ratio = live_ratio(&j->taken, j->taken.guard_s);
+	double told = live_ratio(&j->taken, j->taken.upper_s); /* what its user knows of */
 
 	if (!t && j->running && j->progress.last.n) { /* there is no model to play the others by */
 		own = (struct fluid_times){ .end_s = live_left_s(s, j, now_ns) / j->speed };
@@ -87,15 +88,17 @@ struct sched_estimate estimate_of(struct sched *s, const struct live *j, const s
 	e.end_high_s = t->end_s * fmax(ratio, 1.0 / ratio);
 	e.end_low_s = t->end_s * fmin(ratio, 1.0 / ratio);
 	/* Later jobs may slow it down, but not past a promise that holds. */
-	if (j->told > ratio && !e.late)
-		e.end_high_s = fmax(e.end_high_s,
-				    fmin(t->end_s * j->told,
-					 j->promised ? live_until_s(j->deadline_ns, now_ns) : INFINITY));
+	if (told > ratio && !e.late)
+		e.end_high_s = fmax(
+			e.end_high_s,
+			fmin(t->end_s * told, j->promised ? live_until_s(j->deadline_ns, now_ns) : INFINITY));
 	return e;
 }
 
-struct sched_estimate estimate_with_holding(struct sched *s, const struct live *j, struct sched_estimate e,
-					    int64_t now_ns)
+/* A play of all jobs does not hold those without a promise, as sched_next() will. A promise that they would
+ * break is therefore judged by the plan. */
+static struct sched_estimate with_holding(struct sched *s, const struct live *j, struct sched_estimate e,
+					  int64_t now_ns)
 {
 	double shift_s;
 	struct fluid_times t;
@@ -110,7 +113,8 @@ struct sched_estimate estimate_with_holding(struct sched *s, const struct live *
 	return planned.late ? e : planned;
 }
 
-bool estimate_works_known(const struct sched *s)
+/* A queued job behind one whose work is not known has no times either. */
+static bool works_known(const struct sched *s)
 {
 	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next)
 		if (isnan(s->live[i].total_s))
@@ -123,51 +127,94 @@ bool estimate_works_known(const struct sched *s)
 	return true;
 }
 
-size_t sched_estimates(struct sched *s, int64_t now_ns, uint64_t *id, struct sched_estimate *out, size_t max)
+/* One play of the running jobs and the first SCENE_WINDOW of the queue serves all questions at the same time,
+ * as long as nothing changes. */
+static void look(struct sched *s, int64_t now_ns)
 {
+	struct forecast *o = &s->forecast;
 	const struct fluid_times *t;
-	size_t n = 0, streams;
-	bool known;
+	unsigned __int128 sum_ns = 0;
+	uint64_t stamp = o->stamp + 1;
+	size_t streams;
 
-	now_ns = live_clock(s, now_ns);
-	order_whole(s);
+	if (o->stamp && o->changes == s->changes && o->now_ns == now_ns)
+		return;
+	order_around(s, NULL);
 	t = scene_play(s, now_ns, &streams);
-	known = estimate_works_known(s);
-	for (uint32_t i = s->running.first; i != NO_JOB && n < max; i = s->live[i].next, n++) {
-		id[n] = s->live[i].r.id;
-		out[n] = estimate_of(s, &s->live[i], t ? &t[n] : NULL, now_ns);
+	*o = (struct forecast){ .stamp = stamp,
+				.changes = s->changes,
+				.now_ns = now_ns,
+				.known = works_known(s),
+				.reach = NO_JOB };
+	if (!t)
+		return;
+	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next) {
+		s->live[i].forecast = *t++;
+		s->live[i].forecast_stamp = stamp;
 	}
-	t = t ? t + s->n_guests : NULL;
-	for (size_t k = 0; k < s->order.n && n < max; k++, n++) {
-		const struct live *j = &s->live[s->order.place[k]];
+	t += s->n_guests;
+	for (size_t k = 0; k < s->order.n; k++) {
+		struct live *j = &s->live[s->order.place[k]];
 
-		id[n] = j->r.id;
-		out[n] = estimate_of(s, j, t && known ? &t[n] : NULL, now_ns);
+		j->forecast = *t++;
+		j->forecast_stamp = stamp;
+		j->forecast_at = (uint32_t)k;
+		if (!j->forecast.never) {
+			o->reach = s->order.place[k];
+			o->reach_ns = sum_ns;
+		}
+		sum_ns += j->slot_ns;
 	}
-	for (size_t i = 0; i < n; i++)
-		if (out[i].late)
-			out[i] = estimate_with_holding(s, &s->live[job_index_find(&s->index, id[i])], out[i],
-						       now_ns);
-	return n;
+}
+
+/* Of a job that was not played: it starts when the slots x time of the jobs between it and the last one that
+ * was played have gone by on a full machine, as the streams in sched_scene.c do. */
+static struct fluid_times behind(const struct sched *s, const struct live *j, unsigned __int128 before_ns)
+{
+	const struct forecast *o = &s->forecast;
+	const struct live *reach = &s->live[o->reach];
+	const struct fluid_job f = decide_fluid_job(&j->taken, j->r.cpus);
+	double used = s->machine.slots, past_s;
+
+	if (!j->slot_cpus || j->r.cpus > tenant_most_cpus(s, &j->r) ||
+	    live_devices_wanted(s, j) > tenant_most_devices(s, &j->r))
+		return (struct fluid_times){ .never = true };
+	past_s = before_ns > o->reach_ns ? 1e-9 * (double)(before_ns - o->reach_ns) / used * scene_idle(s)
+					 : 0.0;
+	past_s += reach->forecast.start_s;
+	return (struct fluid_times){ .start_s = past_s,
+				     .end_s = past_s + f.work_s * decide_stretch(&s->fluid, &f,
+										 used + s->other_load) };
+}
+
+static bool is_played(const struct sched *s, const struct live *j, int64_t now_ns)
+{
+	const struct forecast *o = &s->forecast;
+
+	return o->stamp && j->forecast_stamp == o->stamp && o->changes == s->changes && o->now_ns == now_ns;
 }
 
 int sched_estimate(struct sched *s, int64_t now_ns, uint64_t id, struct sched_estimate *out, struct err *err)
 {
-	const struct fluid_times *t;
 	uint32_t place;
 	const struct live *j = live_find(s, id, &place);
-	size_t at, streams;
+	struct fluid_times times;
+	struct order_sum before;
 	bool known;
 
 	if (!j)
 		return sched_not_found(id, err);
 	now_ns = live_clock(s, now_ns);
-	at = order_around(s, NULL, j->running ? NO_JOB : place);
-	known = j->running || estimate_works_known(s);
-	t = scene_play(s, now_ns, &streams);
-	if (t)
-		t += j->running ? j->seat : scene_seated(s) + streams + at - s->order.first;
-	*out = estimate_with_holding(s, j, estimate_of(s, j, known ? t : NULL, now_ns), now_ns);
+	look(s, now_ns);
+	times = j->forecast;
+	known = is_played(s, j, now_ns);
+	if (!known && !j->running && s->forecast.reach != NO_JOB) {
+		order_position(s, place, &before);
+		times = behind(s, j, before.slot_ns);
+		known = true;
+	}
+	known &= j->running || s->forecast.known;
+	*out = with_holding(s, j, estimate_of(s, j, known ? &times : NULL, now_ns), now_ns);
 	return 0;
 }
 
@@ -198,7 +245,7 @@ static void say(struct sched_waiting *w, enum sched_wait why, double needed, dou
 }
 
 /* The first reason that holds, the nearest to the job first. */
-struct sched_waiting waiting_of(const struct sched *s, const struct live *j, size_t ahead)
+static struct sched_waiting waiting_of(const struct sched *s, const struct live *j, size_t ahead)
 {
 	struct sched_waiting out = { .needed = NAN, .available = NAN, .ahead = ahead, .due = j->due };
 	struct sched_waiting *w = &out;
@@ -236,15 +283,17 @@ struct sched_waiting waiting_of(const struct sched *s, const struct live *j, siz
 int sched_waiting(struct sched *s, int64_t now_ns, uint64_t id, struct sched_waiting *out, struct err *err)
 {
 	uint32_t place;
+	struct order_sum before;
 	const struct live *j = live_find(s, id, &place);
 
 	if (!j)
 		return sched_not_found(id, err);
-	live_clock(s, now_ns);
+	now_ns = live_clock(s, now_ns);
 	if (j->running)
 		*out = (struct sched_waiting){ .needed = NAN, .available = NAN };
 	else
-		*out = waiting_of(s, j, order_around(s, NULL, place));
+		*out = waiting_of(
+			s, j, is_played(s, j, now_ns) ? j->forecast_at : order_position(s, place, &before));
 	return 0;
 }
 

@@ -68,7 +68,7 @@ static size_t best_end(struct sched *s, int64_t now_ns, const struct giver *g, d
 	size_t streams, n, best = g->n, seat;
 	const struct fluid_times *t;
 
-	order_whole(s);
+	order_around(s, NULL);
 	t = scene_play(s, now_ns, &streams);
 	if (!t)
 		return g->n;

@@ -1,11 +1,12 @@
 /* Shared by the files of the scheduler only: sched.c (events), sched_start.c (which job starts),
  * sched_place.c (places in the plan), sched_tenant.c (shares and quotas), sched_scene.c (what a decision
- * sees), sched_order.c (the order of starts), sched_ask.c and sched_forecast.c (questions), sched_live.c (the
- * jobs and their work), sched_guests.c (jobs of others), sched_learn.c (what ended jobs teach, and earlier
- * choices), sched_chance.c (jobs without a promise whose chance goes), sched_change.c (restarts, other
- * models). */
+ * sees), sched_order.c (the order of starts), sched_ask.c (questions), sched_live.c (the jobs and their
+ * work), sched_guests.c (jobs of others), sched_learn.c (what ended jobs teach, and earlier choices),
+ * sched_chance.c (jobs without a promise whose chance goes), sched_change.c (restarts, other models). */
 #ifndef SCHEDULER_CORE_SCHED_INTERNAL_H
 #define SCHEDULER_CORE_SCHED_INTERNAL_H
+
+#include <math.h>
 
 #include "common/heap.h"
 #include "scheduler/core/job_index.h"
@@ -46,9 +47,6 @@ struct live {                         /* a job that waits or runs */
 	uint64_t held_by, held_round; /* the job it would have harmed when it was tried last */
 	bool dear;                    /* then it harmed no promise, and would have cost the others too much */
 	struct candidate taken;       /* what was decided last */
-	double ratio;                 /* of that: bound over expected time, under the load foreseen; NaN: no
-	                                 bound */
-	double told;                  /* the same for the bound that users see */
 	double spread;                /* of the logarithm of its time */
 	/* What arrivals to come do to it: its spread with them, and the part of a limit that they leave. */
 	double spread_later, limit_part;
@@ -69,7 +67,7 @@ struct live {                         /* a job that waits or runs */
 	struct fluid_times plan;      /* by the play of the plan, from sched.plan_ns on */
 	uint64_t seat_stamp;          /* of the scene it has a seat in, and that seat */
 	uint32_t seat;
-	struct fluid_times forecast;   /* by the forecast (sched_forecast.c) with this stamp */
+	struct fluid_times forecast;  /* by the forecast with this stamp */
 	uint64_t forecast_stamp;
 	uint32_t forecast_at;          /* of a waiting one: so many start before it */
 };
@@ -95,11 +93,11 @@ struct tenant {
 /* The order of starts. Of a long one only a part is written down. */
 struct start_order {
 	uint32_t *place; size_t n;
-	size_t first, total;          /* so many go before place[0]; in all */
+	size_t first;                 /* so many go before place[0] */
 	struct order_sum before;      /* of those before place[0] */
 };
 
-struct forecast {                      /* sched_forecast.c */
+struct forecast {                     /* of sched_estimate() */
 	uint64_t stamp, changes;      /* made when there had been so many changes, */
 	int64_t now_ns;               /* at this time; stamp 0: never */
 	bool known;                   /* the works of all are, so that those behind have times */
@@ -112,7 +110,7 @@ struct learnt {
 	const struct model *model;    /* NULL: none */
 	struct adapt *adapt;
 	struct ledger *families;      /* that it has never seen: how far off it is */
-	struct ledger *later;         /* what later arrivals did */
+	struct ledger *later, *waits; /* what later arrivals did to run times, and to jobs that had to wait */
 	unsigned without;             /* of LAYERS_LEARNT: what it was learnt without */
 };
 
@@ -181,6 +179,7 @@ struct sched {
 	double plan_first_s;          /* the first start or end in it */
 	bool plan_holds;              /* every promise in it */
 
+	bool looked;                  /* sched_looked() */
 	int64_t quiet_ns;             /* sched_next() had nothing to start then, and nothing has changed;
 	                                 INT64_MIN: it may */
 	uint64_t round, stamp;        /* counts tries of sched_next() after a change; scenes */
@@ -237,7 +236,12 @@ void live_run(struct sched *s, uint32_t place);      /* joins those that run, by
 double live_chance(const struct sched *s, const struct live *j, double end_s, double load, int64_t now_ns);
 void live_end(struct sched *s, uint32_t place);      /* leaves them */
 
-/* Takes over what was decided: work, shares, ratio. */
+/* A bound over the expected time, under the load foreseen; NaN: no bound. */
+static inline double live_ratio(const struct candidate *c, double bound_s)
+{
+	return c->time_s > 0.0 && bound_s > 0.0 ? bound_s / c->time_s : NAN;
+}
+/* Takes over what was decided: work, shares, spread. */
 void live_take(const struct sched *s, struct live *j, const struct candidate *c);
 /* The work of a job that none was decided for, by the model; it stays unknown without one. */
 void live_measure(struct sched *s, struct live *j);
@@ -279,7 +283,8 @@ static inline const struct model *model_of(const struct sched *s, const struct s
 /* What a job is to its neighbours: its type and categories. Never 0. */
 uint64_t learn_kind(const struct sched *s, const struct sched_request *r);
 /* What arrivals to come do to the time of such a job. */
-struct later_effect learn_later(const struct sched *s, const struct sched_request *r);
+/* waits: it is foreseen to wait before it starts. */
+struct later_effect learn_later(const struct sched *s, const struct sched_request *r, bool waits);
 /* What was learnt, as the scene of a job sees it. */
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene);
 
@@ -303,11 +308,9 @@ void tenants_note_waiting(struct sched *s, const struct tenant *t); /* its list 
 /* ---- sched_order.c ---- */
 /* Into s->order: the plan, but for place `except` (NO_JOB), as far as a job at this position sees it. */
 void order_plan(struct sched *s, uint32_t except, size_t position);
-/* Into s->order: all that wait, in the order of starts. */
-void order_whole(struct sched *s);
-/* Into s->order: those that wait, as far as a job sees them: the one that lives at `place`; or, with NO_JOB,
- * a new one without a promise (r), or the first one (r NULL). Returns its position. */
-size_t order_around(struct sched *s, const struct sched_request *r, uint32_t place);
+/* Into s->order: all that wait, in the order of starts, as far as a new job without a promise (r) sees them,
+ * or the first one (r NULL). Returns its position. */
+size_t order_around(struct sched *s, const struct sched_request *r);
 /* How many start before the job that lives at `place`, and what they take together. */
 size_t order_position(struct sched *s, uint32_t place, struct order_sum *out_before);
 
@@ -367,18 +370,5 @@ void price_arrived(struct sched *s, int64_t now_ns, const struct sched_request *
 /* ---- sched_chance.c ---- */
 /* Marks waiting jobs that have no chance any more. False: not all were looked at. */
 bool chance_look(struct sched *s, int64_t now_ns);
-
-/* ---- sched_ask.c ---- */
-/* By the times of a play; t NULL: nothing is known. */
-struct sched_estimate estimate_of(struct sched *s, const struct live *j, const struct fluid_times *t,
-				  int64_t now_ns);
-/* A play of all jobs does not hold those without a promise, as sched_next() will. A promise that they would
- * break is therefore judged by the plan. */
-struct sched_estimate estimate_with_holding(struct sched *s, const struct live *j, struct sched_estimate e,
-					    int64_t now_ns);
-/* A queued job behind one whose work is not known has no times either. */
-bool estimate_works_known(const struct sched *s);
-/* Why a waiting job with so many before it waits. */
-struct sched_waiting waiting_of(const struct sched *s, const struct live *j, size_t ahead);
 
 #endif

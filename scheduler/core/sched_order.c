@@ -1,13 +1,11 @@
 /* The order of starts: the plan; then the jobs without a promise, beginning with the tenant of the lowest
  * standing; then the same for priorities below 0.
  *
- * A queue up to SCENE_WINDOW jobs is written down as it is. Of a longer one a job sees SCENE_WINDOW others
- * around its own position, and the sum of those before them. That part is found without a walk through the
- * queue: each tenant's jobs stand on the scale of standings, at the standing of the tenant plus what its jobs
- * before them add. So the jobs before a point of the scale are counted tenant by tenant, and the part is
- * merged from there on in both directions. Two differences to the short way: where two tenants are at the
- * same point of the scale, the one with the lower number goes first; and planned jobs behind the first
- * planned one with a priority below 0 go with that one. */
+ * A job sees SCENE_WINDOW others around its own position, and the sum of those before them. They are found
+ * without a walk through the queue: each tenant's jobs stand on the scale of standings, at the standing of
+ * the tenant plus what its jobs before them add. So the jobs before a point of the scale are counted tenant
+ * by tenant, and the part is merged from there on in both directions. Where two tenants are at the same point
+ * of the scale, the one with the lower number goes first. */
 #include <math.h>
 
 #include "scheduler/core/sched_internal.h"
@@ -31,26 +29,26 @@ static struct part part_around(size_t n, size_t position)
 	return (struct part){ position - ahead, position + behind };
 }
 
-static void add_sum(struct order_sum *to, const struct order_sum *s)
+/* Of the jobs [from, to) of an order. */
+static struct order_sum sum_between(const struct sched *s, uint32_t root, size_t from, size_t to)
 {
-	to->slot_ns += s->slot_ns;
-	to->slot_cpus += s->slot_cpus;
-	to->n += s->n;
-	to->n_unknown += s->n_unknown;
+	struct order_sum sum = job_order_sum(&s->queues, root, to), skipped;
+
+	if (!from)
+		return sum;
+	skipped = job_order_sum(&s->queues, root, from);
+	sum.slot_ns -= skipped.slot_ns;
+	sum.slot_cpus -= skipped.slot_cpus;
+	sum.cpus -= skipped.cpus;
+	sum.n -= skipped.n;
+	sum.n_by_chance -= skipped.n_by_chance;
+	sum.n_unknown -= skipped.n_unknown;
+	return sum;
 }
 
-static void take_off(struct order_sum *from, const struct order_sum *s)
-{
-	from->slot_ns -= s->slot_ns;
-	from->slot_cpus -= s->slot_cpus;
-	from->n -= s->n;
-	from->n_unknown -= s->n_unknown;
-}
-
-static void begin(struct sched *s, size_t total, size_t first)
+static void begin(struct sched *s, size_t first)
 {
 	s->order.n = 0;
-	s->order.total = total;
 	s->order.first = first;
 	s->order.before = (struct order_sum){ 0 };
 }
@@ -73,86 +71,13 @@ void order_plan(struct sched *s, uint32_t except, size_t position)
 	size_t n = s->plan.n - (except != NO_JOB && s->live[except].planned);
 	struct part p = part_around(n, position);
 
-	begin(s, n, p.first);
+	begin(s, p.first);
 	write_planned(s, p.first, p.last, except);
 	if (p.first)
 		s->order.before = job_order_sum(&s->queues, s->plan.root, p.first);
 }
 
-/* ---- all of it ---- */
-
-/* Those of the plan whose priority is below 0, or the others. */
-static void whole_planned(struct sched *s, bool below)
-{
-	for (uint32_t i = s->plan.first; i != NO_JOB; i = s->live[i].next)
-		if ((s->live[i].r.priority < 0) == below)
-			s->order.place[s->order.n++] = i;
-}
-
-/* Where a job is that joins its tenant now; SIZE_MAX: it is not among these. */
-struct newcomer {
-	const struct sched_request *r;
-	size_t position;
-};
-
-/* The tenant with the lowest standing is next, and rises by what it will run. Jobs with priority 0, or
- * below. */
-static void whole_waiting(struct sched *s, bool below, struct newcomer *n)
-{
-	const struct tenant *own = n->r ? tenant_of(s, n->r) : NULL;
-	bool due = n->r && (n->r->priority < 0) == below;
-
-	heap_reset(&s->standings);
-	for (size_t i = 0; i < s->n_tenants; i++) {
-		struct tenant *t = &s->tenant[i];
-
-		t->cursor = t->waiting.first;
-		if (below && t->cursor != NO_JOB)
-			t->cursor = job_order_at(&s->queues, t->waiting.root,
-						 job_order_below(&s->queues, t->waiting.root));
-		if (t->cursor != NO_JOB || (due && t == own))
-			heap_push(&s->standings, tenant_standing(s, t), (uint32_t)i);
-	}
-	while (heap_top(&s->standings)) {
-		const struct heap_entry *top = heap_top(&s->standings);
-		struct tenant *t = &s->tenant[top->payload];
-		uint32_t i = t->cursor;
-		bool over = i == NO_JOB || (s->live[i].r.priority < 0) != below;
-		struct heap_entry gone;
-
-		if (due && t == own && (over || s->live[i].r.priority < n->r->priority)) {
-			n->position = s->order.n;
-			due = false;
-		}
-		if (over) {
-			heap_pop(&s->standings, &gone);
-			continue;
-		}
-		s->order.place[s->order.n++] = i;
-		t->cursor = s->live[i].next;
-		heap_replace(&s->standings, top->key + s->window_s * s->live[i].r.cpus / t->is.weight,
-			     (uint32_t)(t - s->tenant));
-	}
-}
-
-static size_t order_new(struct sched *s, const struct sched_request *r)
-{
-	struct newcomer n = { .r = r, .position = SIZE_MAX };
-
-	begin(s, s->n_queued, 0);
-	whole_planned(s, false);
-	whole_waiting(s, false, &n);
-	whole_planned(s, true);
-	whole_waiting(s, true, &n);
-	return n.position < s->order.n ? n.position : s->order.n;
-}
-
-void order_whole(struct sched *s)
-{
-	order_new(s, NULL);
-}
-
-/* ---- a part of a long one ---- */
+/* ---- all that wait ---- */
 
 /* A long order in four stretches: planned and waiting, and the same below priority 0. */
 struct stretches {
@@ -191,9 +116,7 @@ static struct order_scale scale_of(const struct sched *s, const struct tenant *t
 static void set_cursor(struct sched *s, struct tenant *t, struct part p, size_t n)
 {
 	t->cursor_at = p.first + n;
-	t->cursor_cpus = n ? job_order_sum(&s->queues, t->waiting.root, p.first + n).cpus : 0;
-	if (n && p.first)
-		t->cursor_cpus -= job_order_sum(&s->queues, t->waiting.root, p.first).cpus;
+	t->cursor_cpus = n ? sum_between(s, t->waiting.root, p.first, p.first + n).cpus : 0;
 }
 
 /* Sets all cursors where the jobs before this point of the scale end; returns how many jobs are before it.
@@ -289,14 +212,10 @@ static struct order_sum sum_to_cursors(const struct sched *s, bool below)
 
 	for (size_t i = tenants_next_waiting(s, 0); i < s->n_tenants; i = tenants_next_waiting(s, i + 1)) {
 		const struct tenant *t = &s->tenant[i];
-		struct part p = part_of(s, t, below);
-		struct order_sum to = job_order_sum(&s->queues, t->waiting.root, t->cursor_at), from;
+		const struct order_sum own =
+			sum_between(s, t->waiting.root, part_of(s, t, below).first, t->cursor_at);
 
-		if (p.first) {
-			from = job_order_sum(&s->queues, t->waiting.root, p.first);
-			take_off(&to, &from);
-		}
-		add_sum(&sum, &to);
+		order_sum_add(&sum, &own);
 	}
 	return sum;
 }
@@ -329,35 +248,25 @@ static struct spot spot_of(struct sched *s, const struct stretches *x, const str
 	p = part_of(s, t, at.below);
 	own = place != NO_JOB ? job_order_position(&s->queues, place)
 			      : job_order_later(&s->queues, t->waiting.root, p.first, r->priority, INT64_MAX);
-	cpus = job_order_sum(&s->queues, t->waiting.root, own).cpus -
-	       job_order_sum(&s->queues, t->waiting.root, p.first).cpus;
+	cpus = sum_between(s, t->waiting.root, p.first, own).cpus;
 	at.waiting = true;
 	at.in_stretch = set_cursors(s, at.below, t, own - p.first, scale.start + scale.step * (double)cpus);
 	at.position = at.in_stretch + (at.below ? s->plan.n + x->waiting : x->planned);
 	return at;
 }
 
-/* Of all waiting jobs of a stretch. */
-static struct order_sum sum_waiting(struct sched *s, bool below)
-{
-	set_cursors(s, below, NULL, 0, INFINITY);
-	return sum_to_cursors(s, below);
-}
-
 /* The part of the plan's stretch that begins at `start` in the order and holds [from, to) of the plan. */
 static void take_planned(struct sched *s, size_t start, struct part stretch, const struct part *p)
 {
 	size_t n = stretch.last - stretch.first, from = p->first > start ? p->first - start : 0, to;
-	struct order_sum before, skipped;
+	struct order_sum before;
 
 	from = from < n ? from : n;
 	to = p->last > start ? p->last - start : 0;
 	to = to < n ? to : n;
 	if (from) {
-		before = job_order_sum(&s->queues, s->plan.root, stretch.first + from);
-		skipped = job_order_sum(&s->queues, s->plan.root, stretch.first);
-		take_off(&before, &skipped);
-		add_sum(&s->order.before, &before);
+		before = sum_between(s, s->plan.root, stretch.first, stretch.first + from);
+		order_sum_add(&s->order.before, &before);
 	}
 	if (from < to)
 		write_planned(s, stretch.first + from, stretch.first + to, NO_JOB);
@@ -374,7 +283,7 @@ static void take_waiting(struct sched *s, bool below, size_t start, size_t n, co
 		return;
 	from = from < n ? from : n;
 	to = p->last - start < n ? p->last - start : n;
-	if (at && at->waiting && at->below == below && from < n) {
+	if (at->waiting && at->below == below && from < n) {
 		anchor = at->in_stretch; /* the cursors are there */
 	} else {
 		anchor = from ? n : 0;
@@ -384,39 +293,24 @@ static void take_waiting(struct sched *s, bool below, size_t start, size_t n, co
 		go_back(s, below, anchor - from);
 	if (from) {
 		before = sum_to_cursors(s, below);
-		add_sum(&s->order.before, &before);
+		order_sum_add(&s->order.before, &before);
 	}
 	write_waiting(s, below, to - from);
 }
 
-size_t order_around(struct sched *s, const struct sched_request *r, uint32_t place)
+size_t order_around(struct sched *s, const struct sched_request *r)
 {
-	struct stretches x;
-	struct spot at = { 0 };
-	struct part p;
+	const struct stretches x = stretches_of(s);
+	const struct spot at = r ? spot_of(s, &x, r, NO_JOB) : (struct spot){ 0 };
+	const struct part p = part_around(s->n_queued, at.position);
 
-	if (place != NO_JOB)
-		r = &s->live[place].r;
-	if (s->n_queued <= SCENE_WINDOW) {
-		size_t position = order_new(s, place == NO_JOB ? r : NULL);
-
-		for (position = place == NO_JOB ? position : 0; place != NO_JOB && position < s->order.n;
-		     position++)
-			if (s->order.place[position] == place)
-				break;
-		return r ? position : 0;
-	}
-	x = stretches_of(s);
-	if (r)
-		at = spot_of(s, &x, r, place);
-	p = part_around(s->n_queued, at.position);
-	begin(s, s->n_queued, p.first);
+	begin(s, p.first);
 	take_planned(s, 0, (struct part){ 0, x.planned }, &p);
-	take_waiting(s, false, x.planned, x.waiting, &p, r ? &at : NULL);
+	take_waiting(s, false, x.planned, x.waiting, &p, &at);
 	take_planned(s, x.planned + x.waiting, (struct part){ x.planned, s->plan.n }, &p);
 	if (at.waiting && at.below)
-		spot_of(s, &x, r, place); /* the other stretch has moved the cursors */
-	take_waiting(s, true, s->plan.n + x.waiting, x.below_waiting, &p, r ? &at : NULL);
+		spot_of(s, &x, r, NO_JOB); /* the other stretch has moved the cursors */
+	take_waiting(s, true, s->plan.n + x.waiting, x.below_waiting, &p, &at);
 	return at.position;
 }
 
@@ -431,11 +325,12 @@ size_t order_position(struct sched *s, uint32_t place, struct order_sum *out_bef
 	*out_before = job_order_sum(&s->queues, s->plan.root, planned);
 	if (at.waiting) {
 		sum = sum_to_cursors(s, at.below);
-		add_sum(out_before, &sum);
+		order_sum_add(out_before, &sum);
 	}
 	if (at.below) {
-		sum = sum_waiting(s, false);
-		add_sum(out_before, &sum);
+		set_cursors(s, false, NULL, 0, INFINITY);
+		sum = sum_to_cursors(s, false);
+		order_sum_add(out_before, &sum);
 	}
 	return at.position;
 }

@@ -37,11 +37,22 @@ static void give_up_in_time(struct daemon *d, struct job *job)
 {
 	struct life_event e;
 
-	if (job->row.verdict != VERDICT_CHANCE || job->row.state != JOB_RUNNING || job->cancelling ||
+	if (job->row.verdict != VERDICT_CHANCE || job->row.state != JOB_RUNNING || life_stops(job) ||
 	    !sched_chance_gone(d->sched, daemon_now_ns(d), job->id))
 		return;
 	e = carry_event(d, LIFE_HOPELESS, job);
 	carry_out(d, &e, NULL);
+}
+
+/* Its owner did not start it in time: only the clock says so. */
+static void note_timeout(struct daemon *d, const struct job *job, int64_t now_ns)
+{
+	struct exec_outcome o;
+
+	if (job_state_live(job->row.state))
+		return;
+	o = life_outcome(job->id, job->row.state == JOB_LOST, job->row.reason ? job->row.reason : "");
+	inputs_ended(d, now_ns, &o);
 }
 
 bool carry_ticks(struct daemon *d)
@@ -52,11 +63,12 @@ bool carry_ticks(struct daemon *d)
 	if (!d->tick.at)
 		jobs_cursor_open(&d->jobs, &d->tick, true);
 	for (size_t n = 1; (job = jobs_cursor_next(&d->jobs, &d->tick)); n++) {
-		if (job->ready) { /* the event means nothing to the others */
+		if (job->step == STEP_READY) { /* the event means nothing to the others */
 			struct life_event e = carry_event(d, LIFE_TICK, job);
 
 			e.advise_timeout_s = d->setup->config->advise_timeout_s;
 			carry_out(d, &e, NULL);
+			note_timeout(d, job, e.now_ns);
 		}
 		give_up_in_time(d, job);
 		if (n % 64 == 0 && clock_monotonic_us() > until_us)
@@ -85,25 +97,27 @@ static const char *take_devices(struct daemon *d, const struct job *job, const s
 	return out->text;
 }
 
-static void turn_of(struct daemon *d, struct job *job, const struct decision *decision, double took_us)
+static void turn_of(struct daemon *d, struct job *job, const struct decision *decision, int64_t now_ns,
+		    double took_us)
 {
 	struct life_event e = carry_event(d, LIFE_TURN, job);
 	const struct setup *s = d->setup;
 	const struct model_slot *slot = &s->slot[job->slot];
 	struct decision_about about = {
-		.at_ns = e.now_ns,
+		.at_ns = now_ns,
 		.when = "start",
 		.policy = s->config->policy,
 		.model = slot->name,
 		.type = job->type,
 		.epochs = job_epochs_given(job),
-		.slo_s = job->row.slo_s - (double)(e.now_ns - job->row.submitted_ns) / 1e9,
+		.slo_s = job->row.slo_s - (double)(now_ns - job->row.submitted_ns) / 1e9,
 		.took_us = took_us,
 		.accuracy_error = decide_accuracy_noise(slot->model),
 	};
 	struct strbuf devices = { 0 }, text = { 0 };
 	struct json_writer w;
 
+	e.now_ns = now_ns;
 	daemon_decided(d, took_us);
 	json_begin(&w, &text, false);
 	decision_json(&w, decision, &about);
@@ -137,6 +151,7 @@ void carry_turns(struct daemon *d)
 
 	while (!d->draining && !d->store_failed) {
 		double before = clock_monotonic_us();
+		int64_t now_ns = daemon_now_ns(d);
 		struct job *job;
 		bool starts;
 
@@ -144,12 +159,14 @@ void carry_turns(struct daemon *d)
 			daemon_later(d);
 			return;
 		}
-		starts = sched_next(d->sched, daemon_now_ns(d), &id, &decision);
+		starts = sched_next(d->sched, now_ns, &id, &decision);
+		if (!starts && sched_looked(d->sched))
+			inputs_add(d, INPUT_LOOKED, now_ns, NULL, NAN, NULL);
 		if (!starts && !sched_hopeless(d->sched, &id))
 			return;
 		job = jobs_find(&d->jobs, id);
 		if (job && starts)
-			turn_of(d, job, &decision, clock_monotonic_us() - before);
+			turn_of(d, job, &decision, now_ns, clock_monotonic_us() - before);
 		else if (!starts)
 			give_up(d, id, job);
 	}
@@ -191,8 +208,8 @@ void carry_delayed(struct daemon *d)
 	for (; done < n && d->delayed.n == n; done++) {
 		struct job *job = jobs_find(&d->jobs, d->delayed.item[done].job);
 
-		if (job && job->starting) { /* LIFE_DURABLE as when its row was written */
-			struct life_event e = carry_event(d, LIFE_DURABLE, job);
+		if (job) {
+			struct life_event e = carry_event(d, LIFE_TRY_AGAIN, job);
 
 			carry_out(d, &e, NULL);
 		}
@@ -204,36 +221,36 @@ void carry_delayed(struct daemon *d)
 
 /* ---- executors and owners ---- */
 
-static void started(struct daemon *d, struct job *job, int64_t at_ns, pid_t pid)
+static void started(struct daemon *d, struct job *job, int64_t now_ns, int64_t at_ns, pid_t pid)
 {
 	struct life_event e = carry_event(d, LIFE_STARTED, job);
 
+	e.now_ns = now_ns;
 	e.at_ns = at_ns;
 	e.pid = pid;
-	if (job->delayed && d->delay_told) {
+	if (job->step == STEP_SPAWNED && job->waits_for && d->delay_told) {
 		log_info("jobs can be started again");
 		d->delay_told = false;
 	}
-	free(job->delayed);
-	job->delayed = NULL;
-	sched_set_idle(d->sched, e.now_ns, job->id, false, NULL);
 	carry_out(d, &e, NULL);
 }
 
 int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err)
 {
 	double before = clock_monotonic_us();
+	int64_t now_ns = daemon_now_ns(d);
 	struct decision decision;
-	int rc = job->ready ? 0 : sched_start_now(d->sched, daemon_now_ns(d), job->id, &decision, err);
+	int rc = job->step == STEP_READY ? 0 : sched_start_now(d->sched, now_ns, job->id, &decision, err);
 
 	if (rc)
 		return rc;
-	if (job->ready)
-		sched_owner_started(d->sched, daemon_now_ns(d), job->id, NULL);
+	inputs_add(d, INPUT_OWNER, now_ns, job, NAN, NULL);
+	if (job->step == STEP_READY)
+		sched_owner_started(d->sched, now_ns, job->id, NULL);
 	else
-		turn_of(d, job, &decision, clock_monotonic_us() - before);
+		turn_of(d, job, &decision, now_ns, clock_monotonic_us() - before);
 	daemon_changed(d);
-	started(d, job, daemon_now_ns(d), 0);
+	started(d, job, now_ns, now_ns, 0);
 	return 0;
 }
 
@@ -241,6 +258,7 @@ void carry_progress(struct daemon *d, struct job *job, double done, const struct
 {
 	struct life_event e = carry_event(d, LIFE_PROGRESS, job);
 
+	inputs_progress(d, job, e.now_ns, done, p);
 	if (done >= 0.0 && done <= 1.0)
 		sched_progress(d->sched, e.now_ns, job->id, done, NULL);
 	e.progress = p;
@@ -285,9 +303,9 @@ static void note_lag(struct daemon *d, const struct job *job, int64_t at_ns)
 {
 	double lag_s = (double)(at_ns - job->row.started_ns) / 1e9;
 
-	if (job->at_engine && job->delayed)
+	if (job->step == STEP_AT_ENGINE)
 		cluster_began(d, lag_s);
-	else if (!job->at_engine && !job->delayed && lag_s > 0.0)
+	else if (job->step == STEP_SPAWNED && !job->waits_for && lag_s > 0.0)
 		start_lag_add(&d->lag, lag_s);
 	carry_lag(d);
 }
@@ -296,11 +314,13 @@ static void on_started(void *owner, uint64_t id, int64_t at_ns, pid_t pid)
 {
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, id);
+	int64_t now_ns = daemon_now_ns(d);
 
-	if (job)
-		note_lag(d, job, at_ns);
-	if (job)
-		started(d, job, at_ns, pid);
+	if (!job)
+		return;
+	inputs_add(d, INPUT_STARTED, now_ns, job, (double)(at_ns - now_ns) / 1e9, NULL);
+	note_lag(d, job, at_ns);
+	started(d, job, now_ns, at_ns, pid);
 }
 
 /* It has its slots, and an engine has it: nothing of this daemon is in its way. */
@@ -308,14 +328,11 @@ static void on_waits(void *owner, uint64_t id, const char *why)
 {
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, id);
+	struct life_event e = carry_event(d, LIFE_WAITS, job);
 
-	if (!job || !job_state_live(job->row.state))
-		return;
-	free(job->delayed);
-	job->delayed = why ? mem_strdup(why) : NULL;
-	job->at_engine = true;
-	if (!job->pid) /* one that runs, and whose engine is away, goes on */
-		sched_set_idle(d->sched, daemon_now_ns(d), id, why != NULL, NULL);
+	e.text = why;
+	if (job)
+		carry_out(d, &e, NULL);
 }
 
 static void on_delayed(void *owner, uint64_t id, const char *why)
@@ -323,8 +340,11 @@ static void on_delayed(void *owner, uint64_t id, const char *why)
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, id);
 
-	if (job && job_state_live(job->row.state))
-		carry_delay(d, job, why);
+	struct life_event e = carry_event(d, LIFE_DELAYED, job);
+
+	e.text = why;
+	if (job)
+		carry_out(d, &e, NULL);
 }
 
 static void on_progress(void *owner, const struct exec_progress *p)

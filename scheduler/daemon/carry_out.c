@@ -67,8 +67,8 @@ static void *executor_of(const struct daemon *d, const struct job *job, enum whe
 	char dir[4096];
 
 	job_dir(d, job, dir, sizeof dir);
-	for (size_t i = 0; executor_all[i] && !life_advised(job); i++) {
-		if (executor_all[i] != &exec_engine_ops || !d->executor[i])
+	for (size_t i = 0; d->executors[i] && !life_advised(job); i++) {
+		if (d->executors[i] != &exec_engine_ops || !d->executor[i])
 			continue;
 		at_engine = when == WHEN_STARTED
 				    ? config_engine(c, carry_executor(c, job)) != NULL
@@ -78,9 +78,9 @@ static void *executor_of(const struct daemon *d, const struct job *job, enum whe
 			exec_engine_withdraw(dir, job->row.identity);
 	}
 	*out_ops = NULL;
-	for (size_t i = 0; executor_all[i]; i++) {
-		if (!strcmp(executor_all[i]->name, at_engine ? exec_engine_ops.name : job->row.mode)) {
-			*out_ops = executor_all[i];
+	for (size_t i = 0; d->executors[i]; i++) {
+		if (!strcmp(d->executors[i]->name, at_engine ? exec_engine_ops.name : job->row.mode)) {
+			*out_ops = d->executors[i];
 			return d->executor[i];
 		}
 	}
@@ -159,36 +159,21 @@ static int spawn(struct daemon *d, struct job *job, struct err *err)
 	return rc;
 }
 
-void carry_delay(struct daemon *d, struct job *job, const char *why)
-{
-	struct start_list *l = &d->delayed;
-	char *text = mem_strdup(why);
-
-	if (!d->delay_told)
-		log_warn("jobs cannot be started, and wait: %s", why);
-	d->delay_told = true;
-	free(job->delayed);
-	job->delayed = text; /* without memory: it waits without a reason */
-	job->starting = true;
-	if (mem_grow((void **)&l->item, &l->cap, l->n + 1, sizeof *l->item))
-		log_error("out of memory: job %llu starts when the daemon is restarted",
-			  (unsigned long long)job->id);
-	else
-		l->item[l->n++] = (struct pending_start){ .job = job->id };
-}
-
 static void spawn_or_fail(struct daemon *d, struct job *job, struct next_events *next)
 {
 	struct err err = { 0 };
-	char reason[240];
+	char why[240], *lasts = next->outcome[next->n].reason; /* until that event is carried out */
 	int rc = spawn(d, job, &err);
 
-	if (rc == -ERR_BUSY || rc == -ERR_NOMEM)
-		carry_delay(d, job, err.text);
-	if (!rc || rc == -ERR_BUSY || rc == -ERR_NOMEM)
+	if (!rc)
 		return;
-	snprintf(reason, sizeof reason, "could not be started: %.200s", err.text);
-	next_ended(d, next, job, false, reason);
+	if (rc == -ERR_BUSY || rc == -ERR_NOMEM) {
+		snprintf(lasts, sizeof next->outcome[0].reason, "%.240s", err.text);
+		next_event(d, next, LIFE_DELAYED, job)->text = lasts;
+		return;
+	}
+	snprintf(why, sizeof why, "could not be started: %.200s", err.text);
+	next_ended(d, next, job, false, why);
 }
 
 static int stop(struct daemon *d, struct job *job, struct next_events *next, struct err *err)
@@ -228,7 +213,7 @@ static void adopt(struct daemon *d, struct job *job, struct next_events *next)
 		next_event(d, next, unstarted ? LIFE_UNSTARTED : LIFE_ADOPTED, job);
 }
 
-static void forget(struct daemon *d, struct job *job)
+static void forget(struct daemon *d, struct job *job, int64_t now_ns)
 {
 	const struct executor_ops *ops;
 	void *self = executor_of(d, job, WHEN_LATER, &ops);
@@ -236,7 +221,7 @@ static void forget(struct daemon *d, struct job *job)
 	if (ops && ops->forget)
 		ops->forget(self, job->id);
 	devices_give_back(&d->devices, job->id);
-	sched_remove(d->sched, daemon_now_ns(d), job->id, NULL);
+	sched_remove(d->sched, now_ns, job->id, NULL);
 }
 
 /* ---- people ---- */
@@ -251,7 +236,7 @@ static void log_event(const char *what, const struct job *job)
 			 r->cpus, r->devices ? ", gpus " : "", r->devices ? r->devices : "");
 	else if (!strcmp(what, "late"))
 		log_warn("job %llu is predicted to miss its objective of %g s", id, r->slo_s);
-	else if (!strcmp(what, "stopping") && job->stop_told)
+	else if (!strcmp(what, "stopping") && job->step == STEP_EARLY_AWAITS)
 		log_info("job %llu would be late: it is stopped after epoch %g of %g", id, job->epoch,
 			 job->epochs);
 	else if (!strcmp(what, "stopping"))
@@ -277,17 +262,23 @@ static void ask_estimate(struct daemon *d, struct job *job, const char *why, str
 
 /* ---- one action ---- */
 
-static void await(struct daemon *d, uint64_t job)
+static void start_later(struct start_list *l, uint64_t ticket, uint64_t job)
 {
-	struct start_list *l = &d->starts;
-
 	/* jobs_add() of the same job would have failed before this does: it is the smaller of the two */
 	if (mem_grow((void **)&l->item, &l->cap, l->n + 1, sizeof *l->item)) {
 		log_error("out of memory: job %llu starts when the daemon is restarted",
 			  (unsigned long long)job);
 		return;
 	}
-	l->item[l->n++] = (struct pending_start){ .ticket = daemon_ticket(d), .job = job };
+	l->item[l->n++] = (struct pending_start){ .ticket = ticket, .job = job };
+}
+
+static void retry(struct daemon *d, const struct job *job)
+{
+	if (!d->delay_told)
+		log_warn("jobs cannot be started, and wait: %s", job->waits_for ? job->waits_for : "memory");
+	d->delay_told = true;
+	start_later(&d->delayed, 0, job->id);
 }
 
 static int do_action(struct daemon *d, const struct life_action *a, int64_t now_ns, struct next_events *next,
@@ -326,13 +317,15 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 				      NULL);
 		break;
 	case LIFE_AWAIT:
-		await(d, job->id);
+		start_later(&d->starts, daemon_ticket(d), job->id);
 		daemon_changed(d);
 		break;
 	case LIFE_SPAWN: spawn_or_fail(d, job, next); break;
+	case LIFE_RETRY: retry(d, job); break;
+	case LIFE_IDLE: sched_set_idle(d->sched, now_ns, job->id, a->idle, NULL); break;
 	case LIFE_STOP: rc = stop(d, job, next, err); break;
 	case LIFE_ADOPT: adopt(d, job, next); break;
-	case LIFE_FORGET: forget(d, job); break;
+	case LIFE_FORGET: forget(d, job, now_ns); break;
 	case LIFE_ADMIT:
 		if (job->row.attempt) /* its last run failed */
 			learning_run_failed(d->learning, job, now_ns);
@@ -340,31 +333,23 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 		break;
 	case LIFE_TELL:
 		log_event(a->what, job);
-		d->metrics.late += !strcmp(a->what, "late");
+		d->tally.late += !strcmp(a->what, "late");
 		watch_tell(d, a->what, job);
 		break;
 	case LIFE_NOTIFY: late_notify(d, job, a->time_s); break;
 	case LIFE_ESTIMATE: ask_estimate(d, job, a->what, next); break;
 	case LIFE_COUNT_VERDICT:
-		outcome_stats_verdict(&d->stats, a->verdict);
-		metrics_decided(&d->metrics, a->verdict, a->decision);
+		tally_verdict(&d->tally, a->verdict, a->decision);
 		if (a->verdict != SCHED_REJECTED)
 			learning_first_taken(d->learning, job);
 		break;
-	case LIFE_COUNT_WAIT:
-		outcome_stats_wait(&d->stats, a->time_s);
-		histogram_add(&d->metrics.wait_s, a->time_s);
-		break;
-	case LIFE_COUNT_ENDED:
-		outcome_stats_ended(&d->stats, &job->row);
-		history_ended(&d->history, &job->row, now_ns);
-		break;
+	case LIFE_COUNT_WAIT: tally_wait(&d->tally, a->time_s); break;
+	case LIFE_COUNT_ENDED: tally_ended(&d->tally, &job->row, now_ns); break;
 	case LIFE_LEARN: learning_ended(d->learning, job); break;
 	case LIFE_CLOSE:
 		waiting_ended(d, job);
 		if (job->row.state != JOB_REJECTED) {
 			learning_first_ended(d->learning, job);
-			metrics_ended(&d->metrics, &job->row);
 			late_notify_ended(d, job);
 		}
 		life_close(&d->life, job, d->setup->config->max_finished);
@@ -381,6 +366,7 @@ int carry_out(struct daemon *d, const struct life_event *e, struct err *err)
 	int rc, failed = 0;
 
 	actions.n = next.n = 0;
+	inputs_event(d, e);
 	rc = life_event(&d->life, e, &actions, err);
 	for (size_t i = 0; !rc && i < actions.n; i++) {
 		int one = do_action(d, &actions.item[i], e->now_ns, &next, err);

@@ -44,20 +44,19 @@ void daemon_span_end(struct daemon *d, struct daemon_span s)
 {
 	double ms = (double)(clock_monotonic_ns() - s.began_ns) / 1e6, busy_ms;
 
-	histogram_add(&d->metrics.loop_busy_s, ms / 1e3);
-	if (ms > d->stats.max_block_ms)
-		d->stats.max_block_ms = ms;
-	if (!(ms > d->stats.max_busy_ms)) /* then it was not busy longer, and the clock is not asked */
+	histogram_add(&d->tally.loop_busy_h, ms / 1e3);
+	if (ms > d->tally.max_block_ms)
+		d->tally.max_block_ms = ms;
+	if (!(ms > d->tally.max_busy_ms)) /* then it was not busy longer, and the clock is not asked */
 		return;
 	busy_ms = fmin(ms, (double)(clock_thread_ns() - s.cpu_ns) / 1e6);
-	if (busy_ms > d->stats.max_busy_ms)
-		d->stats.max_busy_ms = busy_ms;
+	if (busy_ms > d->tally.max_busy_ms)
+		d->tally.max_busy_ms = busy_ms;
 }
 
 void daemon_decided(struct daemon *d, double took_us)
 {
-	outcome_stats_decision(&d->stats, took_us);
-	histogram_add(&d->metrics.decision_s, took_us / 1e6);
+	tally_decision(&d->tally, took_us);
 }
 
 /* ---- the turn ---- */
@@ -98,6 +97,8 @@ void daemon_turn(struct daemon *d)
 	carry_durable(d, store_durable(d->store));
 	waiting_turn(d);
 	carry_turns(d);
+	if (d->inputs.n_loads && store_collected(d->store))
+		inputs_flush(d);
 	store_commit(d->store);
 	leave_if_idle(d);
 }
@@ -212,7 +213,7 @@ static void note_lag(struct daemon *d)
 	int64_t now_ns = clock_monotonic_ns();
 
 	if (d->lag_due_ns)
-		histogram_add(&d->metrics.loop_lag_s, (double)(now_ns - d->lag_due_ns) / 1e9);
+		histogram_add(&d->tally.loop_lag_h, (double)(now_ns - d->lag_due_ns) / 1e9);
 	d->lag_due_ns = now_ns + (int64_t)OTHER_WORK_S * 1000000000;
 }
 
@@ -250,7 +251,7 @@ static void on_other_work(evutil_socket_t fd, short what, void *owner)
 	(void)what;
 	note_lag(d);
 	other_work_look(d);
-	history_load(&d->history, daemon_now_ns(d), sched_slots_used(d->sched),
+	history_load(&d->tally.history, daemon_now_ns(d), sched_slots_used(d->sched),
 		     d->setup->config->other_load ? other_load_processes(&d->demand.other) : NAN);
 	leave_if_unused(d);
 }
@@ -478,8 +479,8 @@ int daemon_configure_engines(struct daemon *d, const struct config *c, struct er
 {
 	int rc = 0;
 
-	for (size_t i = 0; executor_all[i]; i++) {
-		if (executor_all[i] == &exec_engine_ops && d->executor[i])
+	for (size_t i = 0; d->executors[i]; i++) {
+		if (d->executors[i] == &exec_engine_ops && d->executor[i])
 			rc = exec_engine_configure(d->executor[i], c, err);
 	}
 	return rc;
@@ -508,8 +509,8 @@ static int open_parts(struct daemon *d, bool force, struct err *err)
 		rc = sched_new(&sched, &d->sched, err);
 	if (!rc)
 		carry_lag(d);
-	for (size_t i = 0; !rc && executor_all[i] && i < DAEMON_MAX_EXECUTORS; i++)
-		rc = executor_all[i]->create(d->base, &sink, &d->executor[i], err);
+	for (size_t i = 0; !rc && d->executors[i] && i < DAEMON_MAX_EXECUTORS; i++)
+		rc = d->executors[i]->create(d->base, &sink, &d->executor[i], err);
 	if (!rc)
 		rc = daemon_configure_engines(d, c, err);
 	return rc;
@@ -564,6 +565,8 @@ static int add_events(struct daemon *d, struct err *err)
 	d->event.advise = event_new(d->base, -1, 0, on_advise, d);
 	d->event.other_work = timer(d, on_other_work, OTHER_WORK_S);
 	d->event.delayed = timer(d, on_delayed, DELAYED_S);
+	if (d->params.played) /* its loop never runs */
+		return d->event.turn && d->event.repair && d->event.advise ? 0 : err_nomem(err, "the events");
 	good = d->event.turn && d->event.store && d->event.repair && d->event.estimates && d->event.advise &&
 	       d->event.other_work && d->event.delayed && !event_add(d->event.store, NULL) &&
 	       !event_add(d->event.advise, &(struct timeval){ .tv_sec = ADVISE_S });
@@ -589,9 +592,10 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	if (!d)
 		return err_nomem(err, NULL);
 	d->params = *p;
+	d->executors = p->played ? p->played->executor : executor_all;
 	d->clock_offset_ns = clock_wall_ns() - clock_boot_ns();
 	d->started_ns = daemon_now_ns(d);
-	metrics_init(&d->metrics);
+	tally_init(&d->tally);
 	d->life = (struct life){ .jobs = &d->jobs, .load_since_ns = d->started_ns };
 	d->base = event_base_new();
 	rc = d->base ? 0 : err_fail(err, ERR_NOMEM, "no event loop: %s", strerror(errno));
@@ -619,6 +623,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 		rc = retention_new(d, &d->retention, err);
 	}
 	if (!rc) {
+		inputs_began(d);
 		learning_restore(d->learning);
 		cluster_settle(d);
 		other_work_settle(d);
@@ -664,9 +669,9 @@ void daemon_free(struct daemon *d)
 	learning_free(d->learning);
 	ops_ask_abandon(d);
 	server_free(d->server); /* its on_close calls still find the daemon whole */
-	for (size_t i = 0; executor_all[i] && i < DAEMON_MAX_EXECUTORS; i++) {
+	for (size_t i = 0; d->executors[i] && i < DAEMON_MAX_EXECUTORS; i++) {
 		if (d->executor[i])
-			executor_all[i]->destroy(d->executor[i]);
+			d->executors[i]->destroy(d->executor[i]);
 	}
 	drop(d->event.turn);
 	drop(d->event.store);
@@ -690,9 +695,8 @@ void daemon_free(struct daemon *d)
 	free(d->watcher);
 	free(d->starts.item);
 	free(d->waiting.id);
+	strbuf_release(&d->inputs.loads);
 	free(d->delayed.item);
-	free(d->estimate_id);
-	free(d->estimate);
 	strbuf_release(&d->out);
 	strbuf_release(&d->text);
 	setup_free(d->setup);

@@ -7,11 +7,12 @@
  *   carry_out.c   carries out what the life of a job (jobs/life.h) asks for
  *   carry_events.c  tells that life what happens
  *   watch_other_work.c  what other programs want of the cpus
+ *   inputs.c      what decisions are made from, for verify/
  *   estimates.c   when live jobs will start and end, and why they wait
  *   waiting.c     jobs that are not with the scheduler: they wait for another one, or are to run once more
  *   late.c        the operator's command for jobs that will be late, are lost or have ended
  *   learn/        what is learned from jobs that end: bounds, drift, new models
- *   outcome_stats.c  what `stats` reports
+ *   tally.c       what happened, counted once: `stats`, metrics, the page and learning read it
  *   metrics/      what a monitoring system reads
  *   http/         the page and the metrics over HTTP
  *   retention.c   forgets jobs that ended long ago
@@ -34,16 +35,23 @@
 #include "scheduler/jobs/record.h"
 #include "scheduler/daemon/learn/learning.h"
 #include "scheduler/process/demand.h"
-#include "scheduler/daemon/history.h"
+#include "scheduler/daemon/inputs.h"
 #include "scheduler/daemon/metrics/metrics.h"
 #include "scheduler/daemon/net/server.h"
 #include "scheduler/daemon/setup.h"
 #include "scheduler/store/store.h"
-#include "scheduler/daemon/outcome_stats.h"
+#include "scheduler/daemon/tally.h"
 #include "scheduler/jobs/devices.h"
 #include "scheduler/jobs/tenants.h"
 
 #define DAEMON_MAX_EXECUTORS 8
+
+/* A daemon without a world: its time is what it is told, its jobs start and end when it is told. */
+struct played {
+	const int64_t *now_ns;
+	const struct executor_ops *const *executor; /* as executor_all[] */
+	const uint64_t *unstarted; size_t n_unstarted; /* after a restart: jobs of which nothing had run */
+};
 
 struct pending_start { uint64_t ticket, job; };
 struct start_list { struct pending_start *item; size_t n, cap; };
@@ -52,6 +60,7 @@ struct daemon_params {
 	const char *config_path;        /* NULL: config_find() */
 	const char *socket, *state_dir, *policy, *model; /* flags that win over the file; NULL: not given */
 	bool force;                     /* start on a state folder that others may write to */
+	const struct played *played;    /* it is played again from its records (verify/); NULL: it is real */
 };
 
 struct daemon_events {
@@ -68,19 +77,19 @@ struct daemon {
 	struct pairs_met met;         /* of the job that is ending: what it ran beside; kind 0: not known */
 	struct store *store;
 	struct server *server;
-	void *executor[DAEMON_MAX_EXECUTORS]; /* as executor_all[] */
+	const struct executor_ops *const *executors; /* executor_all, unless it is played */
+	void *executor[DAEMON_MAX_EXECUTORS]; /* as executors[] */
 	struct jobs jobs;
 	struct life life;
 	struct tenants tenants;
 	struct devices devices;         /* which job has which */
 	struct learning *learning;
 	struct demand demand;           /* watch_other_work.c: what other programs want of the cpus */
-	struct outcome_stats stats;
-	struct history history;
-	struct metrics metrics;
+	struct tally tally;
 	struct retention *retention;
 	struct textfile *textfile;      /* NULL: none */
 	struct http *http;              /* NULL: none */
+	struct inputs inputs;
 	uint64_t next_id;
 	int64_t clock_offset_ns;        /* daemon_now_ns() less the time since the boot: daemon_clock.c */
 	int64_t started_ns;
@@ -107,11 +116,10 @@ struct daemon {
 	struct start_lag lag;           /* of jobs on this machine */
 	/* scratch of one request or event */
 	struct strbuf out, text;
-	uint64_t *estimate_id; struct sched_estimate *estimate; size_t estimate_cap;
 	int64_t turn_began_ns, turn_cpu_ns; /* of the server's turn under way */
 	int64_t turn_cpu_at_ns;             /* when turn_cpu_ns was read: then, or shortly before */
 	struct job_cursor tick;         /* carry_ticks() */
-	size_t estimate_from;           /* where a regular look goes on */
+	struct job_cursor look;         /* estimates_look() */
 	int64_t look_ns;                /* estimates.c: the moment of the estimates shown to users */
 };
 
@@ -159,9 +167,6 @@ int daemon_reload(struct daemon *d, struct later *answer, const struct setup_sou
 int carry_out(struct daemon *d, const struct life_event *e, struct err *err);
 struct life_event carry_event(const struct daemon *d, enum life_event_kind kind, struct job *job); /* now */
 const char *carry_executor(const struct config *c, const struct job *job); /* the name of what runs it */
-/* It cannot be started now. It waits, and keeps its slots: what the machine lacks for this job it lacks for
- * others, too. */
-void carry_delay(struct daemon *d, struct job *job, const char *why);
 
 /* ---- carry_events.c ---- */
 void carry_out_all(struct daemon *d, enum life_event_kind kind); /* of every job */

@@ -1,10 +1,8 @@
 /* What is known now of live jobs: when each will start and end, and why it waits. See daemon.h. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/mem.h"
 #include "scheduler/daemon/daemon.h"
 
 /* With more jobs than this the estimates are not updated regularly, only when a client asks for one. */
@@ -24,7 +22,7 @@ static void why_waiting(const struct daemon *d, const struct job *job, const str
 		out->waiting_message = text;
 		return;
 	}
-	if (job->ready) {
+	if (job->step == STEP_READY) {
 		out->waiting_code = "owner";
 		out->waiting_message = "it may start; its owner has not said that it did";
 		return;
@@ -99,7 +97,7 @@ void estimates_live(struct daemon *d, const struct job *job, struct job_live *ou
 	*out = (struct job_live){ 0 };
 	if (!job_state_live(job->row.state))
 		return;
-	if (!sched_forecast(d->sched, look_ns(d), job->id, &e, &w, NULL) && !isnan(e.end_s)) {
+	if (!sched_estimate(d->sched, look_ns(d), job->id, &e, NULL) && !isnan(e.end_s)) {
 		out->has_estimate = true;
 		out->start_s = e.start_s;
 		out->end_s = e.end_s;
@@ -107,12 +105,16 @@ void estimates_live(struct daemon *d, const struct job *job, struct job_live *ou
 		out->end_high_s = e.end_high_s;
 		out->late = e.late;
 	}
-	if (job->delayed) {
-		out->waiting_code = job->at_engine ? "engine" : "machine";
-		out->waiting_message = job->delayed;
+	if (job->waits_for) {
+		bool machine = job->step == STEP_DELAYED || job->step == STEP_SPAWNED;
+
+		out->waiting_code = machine ? "machine" : "engine";
+		out->waiting_message = job->waits_for;
 	}
-	if (job->row.state == JOB_QUEUED)
+	if (job->row.state == JOB_QUEUED) {
+		sched_waiting(d->sched, look_ns(d), job->id, &w, NULL);
 		why_waiting(d, job, &w, out);
+	}
 	out->epoch = job->epoch;
 	out->epochs = job->epochs;
 	out->accuracy = job->epoch_accuracy;
@@ -121,50 +123,28 @@ void estimates_live(struct daemon *d, const struct job *job, struct job_live *ou
 	out->pid = job->pid;
 }
 
-/* d->estimate_id[], d->estimate[]: of all live jobs; how many. */
-static size_t play(struct daemon *d)
-{
-	size_t need = d->jobs.live.n;
-
-	if (need > d->estimate_cap) {
-		size_t cap = need + need / 2;
-		uint64_t *id = mem_resize(d->estimate_id, cap, sizeof *id);
-		struct sched_estimate *e;
-
-		if (!id)
-			return 0;
-		d->estimate_id = id;
-		e = mem_resize(d->estimate, cap, sizeof *e);
-		if (!e)
-			return 0;
-		d->estimate = e;
-		d->estimate_cap = cap;
-	}
-	return sched_estimates(d->sched, daemon_now_ns(d), d->estimate_id, d->estimate, d->estimate_cap);
-}
-
+/* What there is no time for comes first the next time. */
 void estimates_look(struct daemon *d)
 {
-	int64_t until_ns = daemon_now_ns(d) + EVENTS_NS;
-	size_t n;
+	int64_t now_ns = daemon_now_ns(d);
 
 	if (d->jobs.live.n > WATCHED_JOBS || d->store_failed)
 		return;
-	n = play(d);
-	/* What there is no time for comes first the next time. */
-	for (size_t k = 0; k < n; k++) {
-		size_t i = (d->estimate_from + k) % n;
-		struct job *job = jobs_find(&d->jobs, d->estimate_id[i]);
-		struct life_event e = carry_event(d, LIFE_ESTIMATED, job);
+	for (size_t n = d->jobs.live.n, k = 0; k < n; k++) {
+		struct job *job = jobs_cursor_next(&d->jobs, &d->look);
+		struct life_event e;
 
-		if (k % 16 == 15 && daemon_now_ns(d) > until_ns) {
-			d->estimate_from = i;
-			return;
+		if (!job) {
+			jobs_cursor_open(&d->jobs, &d->look, true);
+			job = jobs_cursor_next(&d->jobs, &d->look);
 		}
-		if (!job || isnan(d->estimate[i].end_s))
-			continue;
-		e.estimate = d->estimate[i];
+		if (!job)
+			return;
+		e = carry_event(d, LIFE_ESTIMATED, job);
 		e.on_late = late_rule(d->setup->config, job);
-		carry_out(d, &e, NULL);
+		if (!sched_estimate(d->sched, now_ns, job->id, &e.estimate, NULL) && !isnan(e.estimate.end_s))
+			carry_out(d, &e, NULL);
+		if (k % 16 == 15 && daemon_now_ns(d) > now_ns + EVENTS_NS)
+			return;
 	}
 }

@@ -64,7 +64,7 @@ int daemon_set_devices(struct daemon *d, const struct config *c, struct err *err
 	int rc = devices_set(&d->devices, r->gpu_name, r->gpus, err);
 
 	for (struct job *job = r->gpus ? d->jobs.live.first : NULL; job && !rc; job = job->after) {
-		if (job->row.devices && (job->row.state == JOB_RUNNING || job->ready))
+		if (job->row.devices && (job->row.state == JOB_RUNNING || job->step == STEP_READY))
 			devices_hold(&d->devices, job->id, job->row.devices);
 	}
 	return rc;
@@ -83,14 +83,13 @@ int daemon_restore(struct daemon *d, struct err *err)
 		rc = daemon_set_devices(d, d->setup->config, err);
 	if (rc)
 		return rc;
-	metrics_init(&d->metrics); /* what ended before this start was counted then */
+	tally_begins(&d->tally);
 	d->next_id = store_last_id(d->store) + 1;
 	/* All of them first: once one of them ends, which is an event, the scheduler takes no more back. */
 	for (struct job *job = d->jobs.live.first; job; job = job->after) {
 		struct err why = { 0 };
 
-		job->refused = schedule_again(d, job, &why) != 0;
-		if (job->refused) {
+		if (schedule_again(d, job, &why)) {
 			log_warn("job %llu: %s", (unsigned long long)job->id, why.text);
 			job_set_reason(job, why.text);
 		}
@@ -102,7 +101,8 @@ int daemon_restore(struct daemon *d, struct err *err)
 		struct life_event e = carry_event(d, LIFE_RESUMED, job);
 
 		next = job->after;
-		e.text = job->refused ? job->reason : NULL;
+		if (job->row.verdict != VERDICT_WAITING && !sched_lives(d->sched, job->id))
+			e.text = job->reason ? job->reason : "it could not be scheduled again";
 		carry_out(d, &e, NULL);
 	}
 	return 0;

@@ -74,8 +74,7 @@ void job_drop_live_parts(struct job *job)
 	job->type = NULL;
 	free(job->decision_text);
 	job->decision_text = NULL;
-	free(job->delayed);
-	job->delayed = NULL;
+	job_set_waits(job, NULL);
 	free(job->epoch_choice);
 	job->epoch_choice = NULL;
 	job->n_epoch_choices = 0;
@@ -157,6 +156,14 @@ int job_set_devices(struct job *job, const char *devices)
 	job->devices = copy;
 	job->row.devices = copy;
 	return 0;
+}
+
+void job_set_waits(struct job *job, const char *why)
+{
+	char *copy = why ? mem_strdup(why) : NULL;
+
+	free(job->waits_for);
+	job->waits_for = copy;
 }
 
 /* ---- lists ---- */

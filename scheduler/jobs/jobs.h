@@ -26,6 +26,23 @@ struct job_bound {
 	struct job_values values;      /* under the model's schema; all in one block at values.number */
 };
 
+/* How far a job is, finer than its row: what is true of it at the same time is one of these. */
+enum job_step {
+	STEP_NONE,                     /* the row says it all: it is queued, or has ended */
+	STEP_READY,                    /* queued: an advised job whose turn it is, since ready_ns */
+	/* the row says that it runs */
+	STEP_STARTING,                 /* and is on its way to the disk */
+	STEP_DELAYED,                  /* the machine lacks what starts it; it is tried again */
+	STEP_SPAWNED,                  /* its executor has it, and has not said that it began */
+	STEP_AT_ENGINE,                /* the same, and that executor is an engine, which lets it wait */
+	STEP_BEGUN,
+	/* it runs, and is to stop */
+	STEP_EARLY_AWAITS,             /* after an epoch; the row that says so is on its way to the disk */
+	STEP_EARLY,                    /* and it was told */
+	STEP_CANCELLING,
+	STEP_GIVEN_UP,                 /* because its chance had gone */
+};
+
 struct job {
 	uint64_t id;
 	struct job *before, *after;    /* in its list: live ones by id, ended ones by when they ended */
@@ -46,20 +63,13 @@ struct job {
 	double *epoch_choice; size_t n_epoch_choices; /* none: its epochs are fixed */
 	uint32_t tenant;               /* tenants.h */
 	bool limited;                  /* the limits of a user count for it: its owner is not an admin */
-	bool stop_told;                /* it was decided that it stops early */
-	bool stop_awaits;              /* and the row that says so is on its way to the disk */
-	bool ready;                    /* an advised job whose turn it is, since ready_ns */
+	enum job_step step;            /* written by life.c alone */
+	char *waits_for;               /* why it has not begun: what the machine lacks or lacked, or what its
+	                                  engine says; NULL: nothing, or it has begun */
 	int64_t ready_ns;
 	uint64_t after_ended;          /* bit i: the i-th of the jobs that it waits for has ended */
 	uint64_t after_bad;            /* the first of them that did not end well, in this state; 0: none */
 	enum job_state after_state;
-	bool refused;                  /* by the scheduler, after a restart */
-	bool starting;                 /* waits for its start to be on disk, or is `delayed` */
-	char *delayed;                 /* what the machine lacks to start it, or its engine waits for; NULL:
-	                                  nothing */
-	bool at_engine;                /* `delayed` is about its engine */
-	bool cancelling;               /* was told to stop */
-	bool hopeless;                 /* because its chance had gone */
 	bool late_told;
 	pid_t pid;
 	char *decision_text;           /* of an advised job: what was decided for its start */
@@ -107,6 +117,7 @@ int job_new(struct names *names, const struct job_record *row, struct job **out,
 void job_free(struct job *job);
 int job_set_reason(struct job *job, const char *reason); /* NULL: none; -1 without memory */
 int job_set_devices(struct job *job, const char *devices); /* the same */
+void job_set_waits(struct job *job, const char *why); /* without memory: none */
 /* type: whose parameters they are; NULL: it has none */
 void job_bound_free(struct job_bound *b, const struct job_type *type);
 /* The number of epochs that the user gave, or the type's usual one; NaN: it has none, or they are open. */

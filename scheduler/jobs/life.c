@@ -33,6 +33,22 @@ bool life_advised(const struct job *job)
 	return !strcmp(job->row.mode, "advise");
 }
 
+bool life_stops(const struct job *job)
+{
+	return job->step >= STEP_EARLY_AWAITS;
+}
+
+static bool stops_early(const struct job *job)
+{
+	return job->step == STEP_EARLY_AWAITS || job->step == STEP_EARLY;
+}
+
+/* By request, or because it has no chance. */
+static bool cancelling(const struct job *job)
+{
+	return job->step == STEP_CANCELLING || job->step == STEP_GIVEN_UP;
+}
+
 /* ---- the load that a job meets: mean number of jobs and of processes beside it ---- */
 
 static void load_advance(struct life *l, int64_t now_ns)
@@ -284,31 +300,36 @@ static void turn(struct life *l, const struct life_event *e, struct life_actions
 		free(job->decision_text);
 		job->decision_text = e->text ? mem_strdup(e->text)
 					     : NULL; /* its owner gets it at the start */
-		job->ready = true;
+		job->step = STEP_READY;
 		job->ready_ns = e->now_ns;
 	} else {
 		job->row.started_ns = e->now_ns;
 		jobs_set_state(l->jobs, job, JOB_RUNNING);
-		job->starting = true;
+		job->step = STEP_STARTING;
 		save(out, job);
 	}
 	act(out, LIFE_AWAIT, job);
 }
 
+static void spawn(struct job *job, struct life_actions *out)
+{
+	job->step = STEP_SPAWNED;
+	act(out, LIFE_SPAWN, job);
+}
+
 static void durable(struct job *job, struct life_actions *out)
 {
-	bool waits = job->starting || job->stop_awaits;
+	bool waits = job->step == STEP_STARTING || job->step == STEP_EARLY_AWAITS;
 
 	if (waits && job->unsaved) { /* the store has refused the row */
 		save(out, job);
 		act(out, LIFE_AWAIT, job);
-	} else if (job->starting) {
-		job->starting = false;
-		act(out, LIFE_SPAWN, job);
-	} else if (job->stop_awaits) {
-		job->stop_awaits = false;
+	} else if (job->step == STEP_STARTING) {
+		spawn(job, out);
+	} else if (job->step == STEP_EARLY_AWAITS) {
+		job->step = STEP_EARLY;
 		act(out, LIFE_STOP, job);
-	} else if (job->ready) {
+	} else if (job->step == STEP_READY) {
 		tell(out, "ready", job);
 	}
 }
@@ -317,15 +338,17 @@ static void started(struct life *l, const struct life_event *e, struct life_acti
 {
 	struct job *job = e->job;
 
-	if (job->row.state != JOB_RUNNING && !job->ready)
+	if (job->row.state != JOB_RUNNING && job->step != STEP_READY)
 		return;
-	if (job->ready) {
-		job->ready = false;
+	if (job->step == STEP_READY)
 		jobs_set_state(l->jobs, job, JOB_RUNNING);
-	}
+	if (!life_stops(job))
+		job->step = STEP_BEGUN;
+	job_set_waits(job, NULL);
 	job->row.started_ns = e->at_ns;
 	job->pid = e->pid;
 	save(out, job);
+	act(out, LIFE_IDLE, job)->idle = false;
 	act(out, LIFE_COUNT_WAIT, job)->time_s = (double)(e->at_ns - job->row.submitted_ns) / 1e9;
 	act(out, LIFE_ESTIMATE, job)->what = "start";
 	tell(out, "started", job);
@@ -422,19 +445,19 @@ static enum slo_outcome slo_outcome(const struct job *job, enum job_state state)
 {
 	double response_s = (double)(job->row.ended_ns - job->row.submitted_ns) / 1e9;
 
-	if (isnan(job->row.slo_s) || (state == JOB_CANCELLED && !job->hopeless))
+	if (isnan(job->row.slo_s) || (state == JOB_CANCELLED && job->step != STEP_GIVEN_UP))
 		return SLO_NONE;
 	return outcome_met(state == JOB_DONE, response_s, job->row.slo_s) ? SLO_MET : SLO_MISSED;
 }
 
 static enum job_state state_after(const struct job *job, const struct exec_outcome *o)
 {
-	if (job->stop_told && !job->cancelling && !o->lost) /* it did as it was told, if it left a result */
+	if (stops_early(job) && !o->lost) /* it did as it was told, if it left a result */
 		return isnan(o->accuracy) ? JOB_FAILED : JOB_DONE;
-	if (job->hopeless && !o->stopped && !o->lost && o->exit_code == 0)
+	if (job->step == STEP_GIVEN_UP && !o->stopped && !o->lost && o->exit_code == 0)
 		return JOB_DONE; /* it has ended before the word to stop came */
 	/* o->stopped: by a daemon that died before it could write that down */
-	if (job->cancelling || o->stopped)
+	if (cancelling(job) || o->stopped)
 		return JOB_CANCELLED;
 	if (o->lost)
 		return JOB_LOST;
@@ -449,7 +472,7 @@ static bool again(struct life *l, struct job *job, const struct exec_outcome *o,
 	struct job_record *r = &job->row;
 	char why[200];
 
-	if (state != JOB_FAILED || r->state != JOB_RUNNING || r->attempt >= r->retry || job->stop_told ||
+	if (state != JOB_FAILED || r->state != JOB_RUNNING || r->attempt >= r->retry || stops_early(job) ||
 	    life_advised(job))
 		return false;
 	load_leaves(l, job, now_ns);
@@ -465,7 +488,8 @@ static bool again(struct life *l, struct job *job, const struct exec_outcome *o,
 		job_identity_next(job->identity);
 	r->started_ns = 0;
 	job_set_devices(job, NULL);
-	job->starting = job->stop_awaits = false;
+	job->step = STEP_NONE;
+	job_set_waits(job, NULL);
 	job->pid = 0;
 	job->epoch = job->epochs = job->epoch_accuracy = NAN;
 	job->curve = (struct own_curve){ 0 };
@@ -479,16 +503,16 @@ static bool again(struct life *l, struct job *job, const struct exec_outcome *o,
 
 static bool gave_back(const struct job *job)
 {
-	return job->stop_told && job->row.reason && !strcmp(job->row.reason, LIFE_GAVE_BACK);
+	return stops_early(job) && job->row.reason && !strcmp(job->row.reason, LIFE_GAVE_BACK);
 }
 
 static void ended(struct life *l, struct job *job, const struct exec_outcome *o, double foreseen_s,
 		  int64_t now_ns, struct life_actions *out)
 {
 	enum job_state state = state_after(job, o);
-	bool given_up = state == JOB_CANCELLED && job->hopeless;
+	bool given_up = state == JOB_CANCELLED && job->step == STEP_GIVEN_UP;
 	struct job_record *r = &job->row;
-	bool learn = state == JOB_DONE && !job->stop_told && !o->rounded;
+	bool learn = state == JOB_DONE && !stops_early(job) && !o->rounded;
 	int64_t started_ns;
 
 	if (again(l, job, o, state, now_ns, out))
@@ -504,9 +528,9 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 		job_set_reason(job, given_up ? LIFE_NO_CHANCE : o->reason[0] ? o->reason : NULL);
 	r->slo_outcome = slo_outcome(job, state);
 	r->foreseen_s = started_ns ? foreseen_s : NAN;
-	if (job->row.state == JOB_RUNNING || job->ready)
+	if (job->row.state == JOB_RUNNING || job->step == STEP_READY)
 		load_leaves(l, job, now_ns);
-	job->starting = job->ready = job->stop_awaits = false;
+	job->step = STEP_NONE;
 	job->pid = 0;
 	if (learn && started_ns && r->ended_ns > started_ns) {
 		struct life_action *a = act(out, LIFE_ADD_OBSERVATION, job);
@@ -518,8 +542,7 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 	jobs_set_state(l->jobs, job, state);
 	save(out, job);
 	act(out, LIFE_FORGET, job);
-	if (state != JOB_CANCELLED || given_up)
-		act(out, LIFE_COUNT_ENDED, job);
+	act(out, LIFE_COUNT_ENDED, job);
 	if (learn)
 		act(out, LIFE_LEARN, job);
 	tell(out, state == JOB_CANCELLED ? "cancelled" : "finished", job);
@@ -540,14 +563,20 @@ void life_close(struct life *l, struct job *job, size_t max_ended)
 	jobs_trim(l->jobs, max_ended);
 }
 
-static void cancel(struct life *l, struct job *job, const char *why, int64_t now_ns, struct life_actions *out)
+/* as: STEP_CANCELLING or STEP_GIVEN_UP */
+static void cancel(struct life *l, struct job *job, enum job_step as, const char *why, int64_t now_ns,
+		   struct life_actions *out)
 {
-	job->cancelling = true;
-	if (job->row.state != JOB_RUNNING || job->starting || life_advised(job)) {
+	bool at_executor = job->step >= STEP_SPAWNED && !life_advised(job);
+
+	if (job->step == STEP_READY)
+		load_leaves(l, job, now_ns);
+	job->step = as;
+	if (!at_executor) {
 		ended_because(l, job, false, why ? why : LIFE_CANCELLED, now_ns, out);
 		return;
 	}
-	job_set_reason(job, job->hopeless ? LIFE_NO_CHANCE : LIFE_CANCELLED);
+	job_set_reason(job, as == STEP_GIVEN_UP ? LIFE_NO_CHANCE : LIFE_CANCELLED);
 	save(out, job);
 	act(out, LIFE_STOP, job);
 }
@@ -555,13 +584,12 @@ static void cancel(struct life *l, struct job *job, const char *why, int64_t now
 /* It has no chance any more: it leaves the queue, or is stopped. The owner of an advised job decides that. */
 static void hopeless(struct life *l, struct job *job, int64_t now_ns, struct life_actions *out)
 {
-	if (job->row.verdict != VERDICT_CHANCE || job->cancelling || job->stop_told ||
-	    (life_advised(job) && (job->ready || job->row.state == JOB_RUNNING)))
+	if (job->row.verdict != VERDICT_CHANCE || life_stops(job) ||
+	    (life_advised(job) && job->step != STEP_NONE))
 		return;
-	job->hopeless = true;
 	if (job->row.state == JOB_RUNNING)
 		tell(out, "stopping", job);
-	cancel(l, job, NULL, now_ns, out);
+	cancel(l, job, STEP_GIVEN_UP, NULL, now_ns, out);
 }
 
 static void stop_failed(struct life *l, const struct life_event *e, struct life_actions *out)
@@ -569,17 +597,17 @@ static void stop_failed(struct life *l, const struct life_event *e, struct life_
 	struct job *job = e->job;
 
 	if (e->gone) { /* it ended a moment ago, or never began */
-		if (job->cancelling)
+		if (cancelling(job))
 			ended_because(l, job, false, LIFE_CANCELLED, e->now_ns, out);
 		return;
 	}
-	if (job->cancelling) {
-		job->cancelling = job->hopeless = false;
+	if (cancelling(job)) {
+		job->step = isnan(job->row.stopped_epoch) ? STEP_BEGUN : STEP_EARLY;
 		job_set_reason(job, NULL);
 	} else {
 		if (gave_back(job))
 			job_set_reason(job, NULL);
-		job->stop_told = false;
+		job->step = STEP_BEGUN;
 		job->row.stopped_epoch = NAN;
 	}
 	save(out, job);
@@ -589,7 +617,7 @@ static void stop_failed(struct life *l, const struct life_event *e, struct life_
 
 bool life_may_stop_early(const struct job *job)
 {
-	return job->row.may_stop && job->row.state == JOB_RUNNING && !job->stop_told && !job->cancelling;
+	return job->row.may_stop && job->row.state == JOB_RUNNING && !life_stops(job);
 }
 
 /* A job that will be late, and may be stopped, ends after the last epoch that is in time: its result is
@@ -613,7 +641,7 @@ static void progress(const struct life_event *e, struct life_actions *out)
 	if (!e->stop_after || !(e->stop_after <= job->epoch) || job->epoch >= job->epochs ||
 	    !life_may_stop_early(job))
 		return;
-	job->stop_told = job->stop_awaits = true;
+	job->step = STEP_EARLY_AWAITS;
 	job->row.stopped_epoch = job->epoch;
 	if (e->gives_back)
 		job_set_reason(job, LIFE_GAVE_BACK);
@@ -627,10 +655,10 @@ static void stop_youngest(struct life *l, int64_t now_ns, struct life_actions *o
 {
 	for (struct job *job = l->jobs->live.last; job; job = job->before) {
 		if (job->row.state != JOB_RUNNING || job->row.verdict == VERDICT_PROMISED ||
-		    job->cancelling || job->row.priority > 0)
+		    cancelling(job) || job->row.priority > 0)
 			continue;
 		tell(out, "stopping", job);
-		cancel(l, job, NULL, now_ns, out);
+		cancel(l, job, STEP_CANCELLING, NULL, now_ns, out);
 		return;
 	}
 }
@@ -665,11 +693,49 @@ static void tick(struct life *l, const struct life_event *e, struct life_actions
 {
 	char why[80];
 
-	if (!e->job->ready || e->job->ready_ns > e->now_ns - (int64_t)(e->advise_timeout_s * 1e9))
+	if (e->job->step != STEP_READY || e->job->ready_ns > e->now_ns - (int64_t)(e->advise_timeout_s * 1e9))
 		return;
 	snprintf(why, sizeof why, "its owner was told to start it %.0f s ago and did not",
 		 e->advise_timeout_s);
 	ended_because(l, e->job, true, why, e->now_ns, out);
+}
+
+/* ---- not begun yet ---- */
+
+static void delayed(struct life *l, const struct life_event *e, struct life_actions *out)
+{
+	struct job *job = e->job;
+
+	if (job->row.state != JOB_RUNNING)
+		return;
+	if (cancelling(job)) { /* it was with its executor when it was told to stop, and is not any more */
+		ended_because(l, job, false, LIFE_CANCELLED, e->now_ns, out);
+		return;
+	}
+	job->step = STEP_DELAYED;
+	job_set_waits(job, e->text);
+	act(out, LIFE_IDLE, job)->idle = true;
+	act(out, LIFE_RETRY, job);
+}
+
+static void try_again(struct job *job, struct life_actions *out)
+{
+	if (job->step != STEP_DELAYED)
+		return;
+	job->step = STEP_STARTING;
+	durable(job, out); /* its row is on disk, unless the store has failed since */
+}
+
+/* A job that runs goes on, whether its engine is there or not. */
+static void waits(const struct life_event *e, struct life_actions *out)
+{
+	struct job *job = e->job;
+
+	if (job->step != STEP_SPAWNED && job->step != STEP_AT_ENGINE)
+		return;
+	job->step = STEP_AT_ENGINE;
+	job_set_waits(job, e->text);
+	act(out, LIFE_IDLE, job)->idle = true;
 }
 
 /* ---- after a restart ---- */
@@ -679,14 +745,16 @@ static int restored(struct life *l, struct job *job, struct life_actions *out, s
 	const char *reason = job->row.reason ? job->row.reason : "";
 	int rc;
 
-	job->hopeless = !strcmp(reason, LIFE_NO_CHANCE);
-	job->cancelling = job->row.state == JOB_RUNNING && (job->hopeless || !strcmp(reason, LIFE_CANCELLED));
-	job->stop_told = job_state_live(job->row.state) && !isnan(job->row.stopped_epoch);
+	if (job->row.state == JOB_RUNNING)
+		job->step = !strcmp(reason, LIFE_NO_CHANCE)   ? STEP_GIVEN_UP
+			    : !strcmp(reason, LIFE_CANCELLED) ? STEP_CANCELLING
+			    : !isnan(job->row.stopped_epoch)  ? STEP_EARLY
+			    : life_advised(job)               ? STEP_BEGUN
+							      : STEP_SPAWNED;
 	if (job->row.state == JOB_QUEUED) /* it gets others at its next turn */
 		job_set_devices(job, NULL);
 	rc = jobs_add(l->jobs, job, err);
-	if (!rc && (job->row.state == JOB_DONE || job->row.state == JOB_FAILED ||
-		    job->row.state == JOB_LOST || (job->row.state == JOB_CANCELLED && job->hopeless)))
+	if (!rc && !job_state_live(job->row.state) && job->row.state != JOB_REJECTED)
 		act(out, LIFE_COUNT_ENDED, job);
 	return rc;
 }
@@ -725,16 +793,16 @@ static void resumed(struct life *l, const struct life_event *e, struct life_acti
 /* The daemon that died may have written that the job is to stop without having told it. */
 static void adopted(struct job *job, struct life_actions *out)
 {
-	if ((job->cancelling || job->stop_told) && !life_advised(job))
+	if (life_stops(job) && !life_advised(job))
 		act(out, LIFE_STOP, job);
 }
 
 static void unstarted(struct life *l, const struct life_event *e, struct life_actions *out)
 {
-	if (e->job->cancelling)
+	if (cancelling(e->job))
 		ended_because(l, e->job, false, LIFE_CANCELLED, e->now_ns, out);
 	else
-		act(out, LIFE_SPAWN, e->job); /* the row on disk says "running" already */
+		spawn(e->job, out); /* the row on disk says "running" already */
 }
 
 /* ---- all events ---- */
@@ -758,14 +826,14 @@ int life_event(struct life *l, const struct life_event *e, struct life_actions *
 	case LIFE_ADMITTED: admitted(l, e, out); break;
 	case LIFE_TURN: turn(l, e, out); break;
 	case LIFE_DURABLE: durable(job, out); break;
+	case LIFE_DELAYED: delayed(l, e, out); break;
+	case LIFE_TRY_AGAIN: try_again(job, out); break;
+	case LIFE_WAITS: waits(e, out); break;
 	case LIFE_STARTED: started(l, e, out); break;
 	case LIFE_PROGRESS: progress(e, out); break;
 	case LIFE_ESTIMATED: estimated(l, e, out); break;
 	case LIFE_ENDED: ended(l, job, e->outcome, e->foreseen_s, e->now_ns, out); break;
-	case LIFE_CANCEL:
-		job->hopeless = false; /* from now on it is by request */
-		cancel(l, job, e->text, e->now_ns, out);
-		break;
+	case LIFE_CANCEL: cancel(l, job, STEP_CANCELLING, e->text, e->now_ns, out); break;
 	case LIFE_HOPELESS: hopeless(l, job, e->now_ns, out); break;
 	case LIFE_STOP_FAILED: stop_failed(l, e, out); break;
 	case LIFE_TICK: tick(l, e, out); break;

@@ -5,9 +5,10 @@
  *      |
  *      v       TURN              DURABLE: SPAWN     STARTED
  *   queued -----------> starting -----------> running <----- ready     an advised job: its owner starts it
- *      |                   |                   |    |          ^
- *      |                   |           PROGRESS|    |ENDED     | TURN
- *      |                   |                   v    |        queued
+ *      |                   |  ^                |    |          ^
+ *      |            DELAYED|  |TRY_AGAIN       |    |ENDED     | TURN
+ *      |                   v  |        PROGRESS|    |        queued
+ *      |                  delayed              v    |
  *      +- CANCEL, HOPELESS +               stopping |
  *      v                                       |    v
  *   cancelled                                  +--> done, failed, cancelled, lost
@@ -16,7 +17,8 @@
  * ADMITTED gives it its verdict. A run that failed and may be repeated (`retry`) does not end the job: it is
  * queued again, with its verdict and with the identity of the next attempt.
  *
- * `starting` and `stopping` are kept in memory, and the row says running; of a `ready` job it says queued.
+ * What is finer than the row is one step (enum job_step), kept in memory: of one that starts, is delayed, is
+ * at an engine or stops, the row says running; of a `ready` one it says queued.
  *
  * What always holds, even if something fails or the daemon dies at any point:
  *   1. SPAWN follows DURABLE: the row that says "running" is on disk before anything runs. After a restart a
@@ -63,6 +65,10 @@ enum life_event_kind {
 	LIFE_ADMITTED,   /* a job that ADMIT asked for is with the scheduler: verdict, decision, text */
 	LIFE_TURN,       /* the scheduler starts it now: decision, text, policy, model, devices */
 	LIFE_DURABLE,    /* everything up to its AWAIT is on disk */
+	LIFE_DELAYED,    /* text: what the machine lacks to start it. Nothing of it ran, and no executor
+	                    has it */
+	LIFE_TRY_AGAIN,  /* of a delayed one, when the machine may have it */
+	LIFE_WAITS,      /* text: its engine has it, or will get it, and has not started it */
 	LIFE_STARTED,    /* at_ns, pid: by its executor or its owner */
 	LIFE_PROGRESS,   /* progress, stop_after */
 	LIFE_ESTIMATED,  /* estimate, text (why; NULL: a regular look), on_late */
@@ -110,7 +116,9 @@ enum life_action_kind {
 	LIFE_ADD_OBSERVATION,   /* value, n_values: its columns; time_s */
 	LIFE_AWAIT,             /* send DURABLE when everything before this is on disk */
 	/* processes */
-	LIFE_SPAWN,             /* ENDED where that fails */
+	LIFE_SPAWN,             /* ENDED where that fails, DELAYED where it can not be done now */
+	LIFE_RETRY,             /* TRY_AGAIN is to come */
+	LIFE_IDLE,              /* idle: the scheduler hears whether work is done */
 	LIFE_STOP,              /* STOP_FAILED where that fails */
 	LIFE_ADOPT,             /* ADOPTED, UNSTARTED or ENDED */
 	LIFE_FORGET,            /* the scheduler and the executor forget it */
@@ -133,6 +141,7 @@ struct life_action {
 	const struct observed *value; size_t n_values; /* the same */
 	struct sched_estimate estimate;
 	double time_s;
+	bool idle;
 	enum sched_verdict verdict;
 	const struct decision *decision; /* behind the verdict; NULL: none; valid as the texts */
 };
@@ -163,6 +172,7 @@ void life_close(struct life *l, struct job *job, size_t max_ended);
 /* After RESTORED: what the scheduler gets to know again of a live job; `request` is the caller's part. */
 void life_back(const struct job *job, struct sched_restored *out);
 bool life_advised(const struct job *job);
+bool life_stops(const struct job *job); /* it runs, and is to stop */
 /* It is worth asking sched_should_stop() and sched_gives_back(). */
 bool life_may_stop_early(const struct job *job);
 

@@ -10,6 +10,7 @@
 	60.0 /* after a longer pause the machine or the daemon slept: the old marks say nothing */
 #define MOST_BELOW 0.5 /* processes; a job of ours that sleeps for long must not hide what starts meanwhile */
 #define MEAN_WAITING_S 3.0 /* of the number that waits */
+#define MEAN_FELT_S 60.0 /* of what part of others' demand ours felt */
 #define LEAST_RAN 0.1 /* processes of ours that ran, to tell how long those wait that want a cpu */
 
 /* ---- reading ---- */
@@ -58,6 +59,23 @@ static double fair_share(double busy, struct other_load_ours ours)
 	if (!(ours.ran >= LEAST_RAN)) /* nor where it is not known */
 		return INFINITY;
 	return fmax(0.0, busy - ours.ran) * fmax(1.0, ours.wanted / ours.ran);
+}
+
+/* What others want, as ours feel it: known while ours run, else by the part of the demand that they felt
+ * before. Where others hardly ran, what they seem to want is an error of the readings and tells nothing. */
+static double felt(struct other_load *o, double others, double busy, struct other_load_ours ours, double dt_s)
+{
+	double fair = fmin(others, fair_share(busy, ours)), fade = exp(-dt_s / MEAN_FELT_S);
+
+	if (!(others > 0.0))
+		return others;
+	if (!(ours.ran >= LEAST_RAN))
+		return o->wanted_others_s > 0.0 ? others * (o->felt_s / o->wanted_others_s) : others;
+	if (busy - ours.ran >= LEAST_RAN) {
+		o->wanted_others_s = fade * o->wanted_others_s + dt_s * others;
+		o->felt_s = fade * o->felt_s + dt_s * fair;
+	}
+	return fair;
 }
 
 double other_load_mean(const struct other_load *o)
@@ -137,8 +155,8 @@ double other_load_sample(struct other_load *o, const char *stat_text, const char
 	o->busy_s += dt_s * busy;
 	o->ran_s += dt_s * ours.ran;
 	o->wanted_s += dt_s * ours.wanted;
-	moment = fmin(moment, fair_share(busy, ours));
-	moment = fmax(moment, -MOST_BELOW);
+	moment = fmax(felt(o, moment, busy, ours, dt_s), -MOST_BELOW);
+	o->estimate_s += dt_s * moment;
 	/* At first the plain mean of all that was seen: there is no older estimate to hold on to. */
 	part = fmax(1.0 - exp(-dt_s / OTHER_LOAD_MEAN_S), dt_s / o->span_s);
 	o->first += part * (moment - o->first);

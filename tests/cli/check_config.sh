@@ -99,8 +99,11 @@ if "$postrider" train "$dir/runs.csv" -o "$dir/hybrid.model" --model hybrid --se
 	"$postrider" train "$dir/few.csv" -o "$dir/few.model" --model hybrid --set trees=20 -q 2>"$dir/err"
 	write "\"model\": \"$dir/few.model\", \"types\": {\"t\": {\"argv\": $argv, \"params\": {$params}}},"
 	expect 0 "a model of two runs" check-config "$config"
-	says err "2 independent residuals cannot carry a confidence of 0.9: 3 are needed; nothing can be promised" \
-		"a model of two runs: it has no bounds, and that is said"
+	that "a model of two runs promises" sh -c "! grep -q 'can be promised' '$dir/err'"
+	write "\"confidence\": 0.99, \"model\": \"$dir/few.model\", \"types\": {\"t\": {\"argv\": $argv, \"params\": {$params}}},"
+	expect 0 "a model of two runs at 99 %" check-config "$config"
+	says err "3 independent residuals cannot carry a confidence of 0.99: 33 are needed; nothing can be promised" \
+		"a model of two runs at 99 %: it has no bounds, and that is said"
 	write "\"model\": \"$dir/forest.model\", \"types\": {\"t\": {\"argv\": $argv, \"params\": {$params}}},"
 	expect 6 "a model that does not" check-config "$config"
 	says err "hybrid" "a model that does not: the right one is named"

@@ -133,10 +133,12 @@ awk -F, -v OFS=, 'NR > 1 { $8 = NR % 3 ? 0.9 : "" } { print }' "$data" >"$dir/od
 told "$dir/odd.csv" "all accuracies are equal" "constant accuracy, some of it missing, the first one too"
 head -n 2 "$data" >"$dir/odd.csv"
 expect 0 "a table of one row" train "$dir/odd.csv" -o "$dir/one.model" --policy postrider
-says err "no scores and no bounds" "a table of one row: no bounds, and that is said"
+says err "no scores" "a table of one row: no scores, and that is said"
+says err "how far off it is was assumed" "a table of one row: what its bounds rest on is said"
 job=$(awk -F, 'NR == 2 { printf "network=%s,cpus=%s,njobs=%s", $1, $2, $3 }' "$data")
-expect 3 "a table of one row promises nothing" predict "$dir/one.model" --slo 24h --job "$job"
-says err "the model has 0 independent test errors and needs 3" "a table of one row: what is missing is told"
+expect 0 "a table of one row promises a run again" predict "$dir/one.model" --slo 24h --job "$job"
+expect 3 "a table of one row promises nothing at 99 %" predict "$dir/one.model" --slo 24h --confidence 99% --job "$job"
+says err "the model has 3 independent test errors and needs 33" "a table of one row: what is missing is told"
 
 # ---- usage ----
 expect 2 "no output file is a usage error" train "$data"

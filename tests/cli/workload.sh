@@ -59,6 +59,11 @@ expect 0 "--samples takes a part" --network simplenet --data "$d" --epochs 1 --s
 that "--samples: fewer steps" test "$(field "$dir/out" result steps)" = 2
 expect 0 "--test-every 0 tests at the end only" --network simplenet --data "$d" --epochs 2 --test-every 0 --json
 that "--test-every 0: no accuracy after the first epoch" test "$(sed -n '1s/.*"accuracy":\([^,]*\).*/\1/p' "$dir/out")" = null
+expect 0 "--link: a step waits for a link" --network simplenet --data "$d" --epochs 1 --samples 100 --link 20 --json
+that "--link: as long as the gradients take there and back" awk -v s="$(field "$dir/out" result sync_s)" 'BEGIN { exit !(s >= 0.64) }'
+for bad in 0 -1 x 1e9; do
+	expect 2 "--link $bad is refused" --link $bad --data "$d"
+done
 run --network simplenet --data "$d" --epochs 1 --direct-io --json
 if [ "$code" -eq 0 ]; then
 	ok "--direct-io reads the same"

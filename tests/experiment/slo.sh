@@ -70,7 +70,7 @@ best=$(sed -n 's/.*"batch": *\([0-9][0-9]*\).*/\1/p' "$out/best.json" | head -n 
 echo "best fixed batch, by simulation: $best"
 
 # The long ones take more epochs than the demo allows; samples and batches are those of the design.
-sed 's|"max": 100,|"max": 300,|; s|"default": 8000|"default": 12000|; s|"batches": .*|"batches": [64, 128, 256, 512],|; /"chance"/d' configs/demo.json >"$out/config.json"
+sed 's|"max": 100,|"max": 300,|; s|"default": 8000|"default": 12000|; s|"batches": .*|"batches": [64, 128, 256, 512],|; /"chance"/d; s/"--link", "2500", //' configs/demo.json >"$out/config.json"
 
 echo "policy,job,network,cpus,slo_s,verdict,state,batch,epochs,predicted_s,upper_s,response_s,outcome,predicted_accuracy,accuracy" >"$out/jobs.csv"
 for policy in $policies; do

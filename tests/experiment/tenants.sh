@@ -66,7 +66,7 @@ fi
 
 # configs/demo.json with tenants, and with the samples and batches of the table; the places are given on the command line
 sed -e "s|build/postrider-train|$bin/postrider-train|" -e 's|"default": 8000|"default": 12000|' \
-	-e 's|"batches": .*|"batches": [64, 128, 256, 512],|' -e '/"chance"/d' -e '1s|.*|{"socket_mode": "0666",\
+	-e 's|"batches": .*|"batches": [64, 128, 256, 512],|' -e '/"chance"/d' -e 's/"--link", "2500", //' -e '1s|.*|{"socket_mode": "0666",\
   "tenants": {"one": {"users": ['$first_uid'], "weight": 1}, "two": {"users": ['$((first_uid + 1))'], "weight": 1},\
               "three": {"users": ['$((first_uid + 2))'], "weight": 2}},\
   "learning": {"adapt": true}, "outside_load": true,|' configs/demo.json >"$out/config.json"

@@ -3,11 +3,11 @@
  * scores, for all types together, for each job type, and for each family in it (spread.h: a network on so
  * many cpus, say; on a loaded machine the errors of a model are similar within a family):
  *
- *   bias      a factor on the model's time: the median of the last `recent` scores. That of a family is drawn
+ *   bias      a factor on the model's time: the median of the last 30 scores. That of a family is drawn
  *             towards that of its type, this one towards that of all types, and that one towards 0, as far as
  *             the distance could be chance.
- *   quantile  of the scores around that bias, over a rolling `window`. It replaces the model's conformal
- *             quantile as the window fills.
+ *   quantile  of the scores around that bias, over the last 200 (the window). It replaces the model's
+ *             conformal quantile as the window fills.
  *
  * Both depend on scores, not on promises kept or broken, and are quick. What closes the loop on the bounds
  * that users see is later.h. A level of the quantile that kept and broken promises moved (adaptive
@@ -36,10 +36,8 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "scheduler/core/policy/layers.h"
 
-#define ADAPT_MAX_TYPES 4096
-#define ADAPT_MAX_WINDOW 1000     /* a decision has room for the scores of one user in it */
-#define ADAPT_MAX_RECENT 1000
 #define ADAPT_OTHERS 0.1          /* spreads */
 #define ADAPT_SPREAD 0.2          /* of log times, where the model has none */
 #define ADAPT_PLAUSIBLE 20.0      /* times the model's time, or a twentieth; more where it errs by more */
@@ -54,17 +52,12 @@ struct adapt_who {              /* whose job it is */
 	uint64_t family;        /* of the jobs of its type, as the model tells them apart; 0: not known */
 };
 
-struct adapt_params {           /* all zero: the defaults */
-	size_t max_types;       /* remembered at a time, 64; a new one replaces the one unused for longest */
-	size_t window;          /* scores behind a quantile, 200; at least 20 */
-	size_t recent;          /* scores behind a bias, 30; at least 5 */
-	bool no_bias;           /* do not correct the expectation; the bound has to follow alone */
-	bool no_quantile;       /* keep the model's quantile, around the corrected expectation */
-};
-int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err);
+/* without: LAYER_BIAS, so that the bound has to follow alone; LAYER_QUANTILE, so that the model's quantile
+ * stands, around the corrected expectation. */
+int adapt_new(unsigned without, struct adapt **out, struct err *err);
 void adapt_free(struct adapt *a);
-/* For another model: forgets all scores. spread: the standard
- * deviation of its errors in log time; NaN: not known. */
+/* For another model: forgets all scores. spread: the standard deviation of its errors in log time; NaN: not
+ * known. */
 void adapt_reset(struct adapt *a, double spread);
 
 /* Could a job for which the model predicts predicted_s take actual_s? If not, do not learn from it. known:
@@ -80,9 +73,6 @@ double adapt_bias(const struct adapt *a, struct adapt_who who);
 /* The same as the user with most of the latest jobs of the type has it, for people. */
 double adapt_bias_shown(const struct adapt *a, int type);
 
-enum adapt_source { ADAPT_NONE, ADAPT_MODEL, ADAPT_POOLED, ADAPT_TYPE }; /* what most of the quantile comes
-                                                                            from; a family is of its type */
-
 /* Was nothing observed since the start or the last reset? Then the model's own bounds stand. */
 bool adapt_is_empty(const struct adapt *a);
 
@@ -90,9 +80,8 @@ bool adapt_is_empty(const struct adapt *a);
  * model_q: the model's factor, in log time (for a model whose errors are not factors, log(bound / time) of
  * the candidate); NaN: it has none. Scores too few for the confidence (fewer than 9 / 19 / 99 for 90 / 95 /
  * 99 %) have no weight. Beyond that, weight moves with every score from the model to all types, on to the
- * type and on to the family, so nothing jumps. Returns false, with NaN and ADAPT_NONE, if there is no bound
- * at all. It is O(1) where all scores are of one user, else O(window). */
-bool adapt_quantile(const struct adapt *a, struct adapt_who who, double confidence, double model_q,
-                    double *out_q, enum adapt_source *out_source);
+ * type and on to the family, so nothing jumps. NaN: there is no bound at all. It is O(1) where all scores
+ * are of one user, else O(window). */
+double adapt_quantile(const struct adapt *a, struct adapt_who who, double confidence, double model_q);
 
 #endif

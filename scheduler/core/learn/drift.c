@@ -10,6 +10,9 @@
 
 #define CUT 2.0 /* spreads; beyond it a score counts no more */
 #define REMEMBERED 64 /* scores behind an estimate of the shift */
+#define TYPES 64 /* watched at a time; a new one takes the place of the one unused for longest */
+#define SHIFT 0.2 /* looked for: times a fifth longer, or as much shorter */
+#define RUN_LENGTH 25000.0 /* jobs to a false alarm, on average */
 
 struct side {
 	double sum;
@@ -26,11 +29,9 @@ struct watch {
 };
 
 struct drift {
-	double centre, spread, shift, run_length;
-	double slack, threshold;
+	double centre, spread, slack, threshold;
 	uint64_t observed;
-	size_t max_types;
-	struct watch pool, *watch;
+	struct watch pool, watch[TYPES];
 };
 
 /* Jobs until one side of a CUSUM of standard normal z passes h, with slack k. */
@@ -41,7 +42,7 @@ static double run_length_of(double h, double k)
 	return (exp(x) - 1.0 - x) / (2.0 * k * k);
 }
 
-static double threshold_for(double run_length, double slack)
+static double threshold_for(double slack)
 {
 	double low = 0.0, high = 200.0;
 
@@ -49,37 +50,12 @@ static double threshold_for(double run_length, double slack)
 		double mid = (low + high) / 2.0;
 
 		/* two sides, either of which may raise it */
-		if (run_length_of(mid, slack) < 2.0 * run_length)
+		if (run_length_of(mid, slack) < 2.0 * RUN_LENGTH)
 			low = mid;
 		else
 			high = mid;
 	}
 	return high;
-}
-
-/* The shift in spreads may be tiny or huge. Below half a spread the test would wait for ever for evidence;
- * beyond two, cut scores would hardly pass the slack, and smaller shifts would not be seen. */
-static double slack_for(double shift, double spread)
-{
-	return fmin(fmax(0.5 * log1p(shift) / spread, 0.25), 0.9);
-}
-
-static int set_reference(struct drift *d, const struct drift_reference *r, struct err *err)
-{
-	double error = r->n == SIZE_MAX ? 0.0
-					: 0.5 / sqrt((double)r->n); /* half that of the centre, in spreads */
-
-	if (!isfinite(r->centre) || !(r->spread > 0.0) || !isfinite(r->spread) || r->n < 8)
-		return err_fail(
-			err, ERR_ARG,
-			"%zu scores around %g with a spread of %g: need 8 or more, numbers, a spread above 0",
-			r->n, r->centre, r->spread);
-	d->centre = r->centre;
-	d->spread = r->spread * (1.0 + 0.75 * error); /* 0.71 for normal scores not cut */
-	d->slack = slack_for(d->shift, d->spread);
-	d->threshold = threshold_for(d->run_length, d->slack);
-	d->slack += error;
-	return 0;
 }
 
 int drift_reference_of(const double *score, size_t n, struct drift_reference *out, struct err *err)
@@ -111,62 +87,51 @@ int drift_reference_of(const double *score, size_t n, struct drift_reference *ou
 	return 0;
 }
 
-int drift_new(const struct drift_params *p, struct drift **out, struct err *err)
+int drift_new(const struct drift_reference *r, struct drift **out, struct err *err)
 {
-	struct drift d = {
-		.shift = p->shift == 0.0 ? 0.2 : p->shift,
-		.run_length = p->run_length == 0.0 ? 25000.0 : p->run_length,
-		.max_types = p->max_types ? p->max_types : 64,
-	};
-	struct drift *new;
-	int status;
+	double error = 0.5 / sqrt((double)r->n); /* half that of the centre, in spreads */
+	struct drift *d;
 
-	if (!(d.shift > 0.0 && d.shift <= 10.0) || !(d.run_length >= 100.0 && d.run_length <= 1e9) ||
-	    d.max_types > DRIFT_MAX_TYPES)
-		return err_fail(err, ERR_ARG,
-				"a drift alarm for a shift of %g, every %g jobs, over %zu types: need more "
-				"than 0 and at "
-				"most 10, 100 to 1e9, at most %d",
-				d.shift, d.run_length, d.max_types, DRIFT_MAX_TYPES);
-	status = set_reference(&d, &p->reference, err);
-	if (status)
-		return status;
-	new = mem_alloc(sizeof *new);
-	d.watch = mem_calloc(d.max_types, sizeof *d.watch);
-	if (!new || !d.watch) {
-		free(new);
-		free(d.watch);
-		return err_nomem(err, "the drift alarms of %zu job types", d.max_types);
-	}
-	*new = d;
-	*out = new;
+	if (!isfinite(r->centre) || !(r->spread > 0.0) || !isfinite(r->spread) || r->n < 8)
+		return err_fail(
+			err, ERR_ARG,
+			"%zu scores around %g with a spread of %g: need 8 or more, numbers, a spread above 0",
+			r->n, r->centre, r->spread);
+	d = mem_calloc(1, sizeof *d);
+	if (!d)
+		return err_nomem(err, "a drift alarm");
+	d->centre = r->centre;
+	d->spread = r->spread * (1.0 + 0.75 * error); /* 0.71 for normal scores not cut */
+	/* Below half a spread the test would wait for ever for evidence; beyond two, cut scores would hardly
+	 * pass the slack, and smaller shifts would not be seen. */
+	d->slack = fmin(fmax(0.5 * log1p(SHIFT) / d->spread, 0.25), 0.9);
+	d->threshold = threshold_for(d->slack);
+	d->slack += error;
+	*out = d;
 	return 0;
 }
 
 void drift_free(struct drift *d)
 {
-	if (!d)
-		return;
-	free(d->watch);
 	free(d);
 }
 
-static struct watch *find(const struct drift *d, int type)
+static const struct watch *find(const struct drift *d, int type)
 {
-	for (size_t i = 0; i < d->max_types; i++)
+	for (size_t i = 0; i < TYPES && type >= 0; i++)
 		if (d->watch[i].used_at && d->watch[i].type == type)
 			return &d->watch[i];
-	return NULL;
+	return type < 0 ? &d->pool : NULL;
 }
 
 static struct watch *claim(struct drift *d, int type)
 {
-	struct watch *w = find(d, type);
+	struct watch *w = (struct watch *)find(d, type);
 
 	if (w)
 		return w;
 	w = &d->watch[0];
-	for (size_t i = 1; i < d->max_types; i++)
+	for (size_t i = 1; i < TYPES; i++)
 		if (d->watch[i].used_at < w->used_at)
 			w = &d->watch[i];
 	*w = (struct watch){ .type = type };
@@ -196,20 +161,16 @@ static bool see(const struct drift *d, struct watch *w, double score)
 
 bool drift_observe(struct drift *d, int type, double predicted_s, double actual_s)
 {
-	double score;
-	bool raised;
+	struct watch *watch[] = { &d->pool, NULL };
+	bool raised = false;
 
 	if (!(predicted_s > 0.0 && actual_s > 0.0 && isfinite(predicted_s) && isfinite(actual_s)))
 		return false;
-	score = log(actual_s) - log(predicted_s);
 	d->observed++;
-	raised = see(d, &d->pool, score);
-	d->pool.used_at = d->observed;
-	if (type >= 0) {
-		struct watch *w = claim(d, type);
-
-		w->used_at = d->observed;
-		raised |= see(d, w, score);
+	watch[1] = type >= 0 ? claim(d, type) : NULL;
+	for (size_t i = 0; i < 2 && watch[i]; i++) {
+		watch[i]->used_at = d->observed;
+		raised |= see(d, watch[i], log(actual_s) - log(predicted_s));
 	}
 	return raised;
 }
@@ -227,7 +188,7 @@ static double shift_of(const struct drift *d, const struct watch *w, uint64_t si
 
 bool drift_evidence(const struct drift *d, int type, struct drift_evidence *out)
 {
-	const struct watch *w = type < 0 ? &d->pool : find(d, type);
+	const struct watch *w = find(d, type);
 	const struct side *s;
 
 	*out = (struct drift_evidence){ 0 };
@@ -248,7 +209,7 @@ bool drift_evidence(const struct drift *d, int type, struct drift_evidence *out)
 
 void drift_acknowledge(struct drift *d, int type)
 {
-	struct watch *w = type < 0 ? &d->pool : find(d, type);
+	struct watch *w = (struct watch *)find(d, type);
 
 	if (!w)
 		return;

@@ -6,8 +6,8 @@
  *
  * The slack is half the shift looked for, which is optimal for that shift. The threshold follows from the
  * average number of jobs to a false alarm by Siegmund's approximation (Sequential Analysis, 1985, section
- * 2.6); tests/unit/core/ test_drift.c measures it. A job counts once for its type and once for all, so at the
- * default (25,000 each) a daemon sees a false alarm every 12,500 jobs on average, however many types there
+ * 2.6); tests/unit/core/ test_drift.c measures it. A job counts once for its type and once for all, so at
+ * 25,000 each a daemon sees a false alarm every 12,500 jobs on average, however many types there
  * are. Cut scores make them rarer; heavy and skewed tails make them more frequent again. Centre and spread
  * are estimates, so slack and spread are widened by half a standard error each (a whole one made some alarms
  * 1.8 times as slow). A model of few residuals may still give more alarms (the test prints how often).
@@ -24,13 +24,12 @@
 #include "common/err.h"
 
 #define DRIFT_POOLED (-1)
-#define DRIFT_MAX_TYPES 4096
 
 struct drift;
 
 struct drift_reference {        /* scores of a model that fits */
 	double centre, spread;  /* spread above 0 */
-	size_t n;               /* scores they come from, at least 8; SIZE_MAX: they are known */
+	size_t n;               /* scores they come from, at least 8 */
 };
 /* The reference from log(actual / predicted) of rows the model has not seen, or of the first jobs it met if
  * its residuals are not in log time. These are Huber's estimates of location and scale (his proposal 2) with
@@ -38,13 +37,7 @@ struct drift_reference {        /* scores of a model that fits */
  * than 8; ERR_NUMERIC: not finite, or all equal. */
 int drift_reference_of(const double *score, size_t n, struct drift_reference *out, struct err *err);
 
-struct drift_params {
-	struct drift_reference reference;
-	double shift;           /* looked for; 0: 0.2, times 20 % longer or as much shorter */
-	double run_length;      /* jobs to a false alarm, on average; 0: 25,000; 100 to 1e9 */
-	size_t max_types;       /* 0: 64; a new one replaces the one unused for longest */
-};
-int drift_new(const struct drift_params *p, struct drift **out, struct err *err);
+int drift_new(const struct drift_reference *r, struct drift **out, struct err *err);
 void drift_free(struct drift *d);
 
 /* A job has finished; type below 0: it counts for all jobs only. Returns true if it raises an alarm, of its

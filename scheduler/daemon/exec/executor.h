@@ -53,7 +53,7 @@ struct executor_sink {
 	/* It could not be started for want of descriptors, processes or memory. Nothing of it ran, and it is
 	 * not the executor's any more: start() it again later. */
 	void (*delayed)(void *owner, uint64_t id, const char *why);
-	/* An engine has it, or will get it, and has not started it: why. NULL: it waits no more. */
+	/* An engine has it, or will get it, and has not started it: why. */
 	void (*waits)(void *owner, uint64_t id, const char *why);
 	void (*progress)(void *owner, const struct exec_progress *p);
 	void (*finished)(void *owner, const struct exec_outcome *o);

@@ -131,7 +131,7 @@ static void write_update(struct daemon *d, bool known, struct strbuf *out)
 	json_kv_bool(&w, "known", known);
 	json_kv_open(&w, "stats", '{');
 	stats_json(d, &w, !known);
-	history_json(&d->history, daemon_now_ns(d), &w);
+	history_json(&d->tally.history, daemon_now_ns(d), &w);
 	json_close(&w, '}');
 	if (known)
 		put_known(d, &w);

@@ -9,15 +9,7 @@
 #include "scheduler/daemon/learn/learning.h"
 
 #define LEARNING_MOST_ACCURACY 1e6 /* where no model says what is plausible */
-#define LEARNING_LEVELS 16   /* confidences told apart, to the whole percent */
-#define LEARNING_RECENT 200  /* jobs behind the latest share that was kept */
 #define LEARNING_FIRST 30    /* jobs that say how a model errs, where it does not say so itself */
-
-struct kept_level {
-	int percent;
-	uint64_t n, kept;
-	bool recent[LEARNING_RECENT]; /* a ring */
-};
 
 /* One for each slot of the setup: a model, and what its jobs teach. */
 struct learner {
@@ -61,7 +53,6 @@ struct learning {
 	struct first_batches first;
 	struct failing_batches failing;
 	uint64_t probes;             /* of new families, submitted since the start */
-	struct kept_level level[LEARNING_LEVELS]; size_t n_levels;
 	uint64_t doubted;            /* jobs that nothing was learnt from: learning_doubt() */
 };
 
@@ -84,6 +75,7 @@ void learner_train_due(struct learner *e);     /* one more job has ended */
 void learner_train_restore(struct learner *e); /* counts what ended since the last training */
 void learner_train_changed(struct learner *e); /* after a reload */
 bool learner_train_busy(const struct learner *e);
+bool learner_is_young(const struct learner *e); /* training_is_young() of its model */
 size_t learner_train_after(const struct learner *e); /* jobs; 0: not automatically */
 void learning_first_restore(struct learning *l); /* counts the jobs in memory */
 void learning_teach_mixed(struct learning *l); /* at the start, and after other models came: mixed.c */

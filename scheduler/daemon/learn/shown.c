@@ -3,26 +3,6 @@
 #include "scheduler/core/learn/adapt.h"
 #include "scheduler/daemon/learn/learning_internal.h"
 
-static void put_kept(const struct learning *l, struct json_writer *w)
-{
-	json_kv_open(w, "kept", '[');
-	for (size_t i = 0; i < l->n_levels; i++) {
-		const struct kept_level *v = &l->level[i];
-		size_t recent = v->n < LEARNING_RECENT ? (size_t)v->n : LEARNING_RECENT, kept = 0;
-
-		for (size_t k = 0; k < recent; k++)
-			kept += v->recent[k];
-		json_open(w, '{');
-		json_kv_number(w, "confidence", v->percent / 100.0);
-		json_kv_int(w, "n", (long long)v->n);
-		json_kv_int(w, "kept", (long long)v->kept);
-		json_kv_fixed(w, "share", (double)v->kept / (double)v->n, 6);
-		json_kv_fixed(w, "recent_share", (double)kept / (double)recent, 6);
-		json_close(w, '}');
-	}
-	json_close(w, ']');
-}
-
 static void put_evidence(const struct learner *l, int type, struct json_writer *w)
 {
 	struct drift_evidence e;
@@ -114,7 +94,7 @@ void learning_json(struct learning *l, struct json_writer *w, bool sums)
 		adapts |= sched_adapt(l->d->sched, i) != NULL;
 	json_kv_open(w, "learning", '{');
 	json_kv_bool(w, "adapt", adapts);
-	put_kept(l, w);
+	tally_kept_json(&l->d->tally, w);
 	put_evidence(common, DRIFT_POOLED, w);
 	json_kv_int(w, "alarms", (long long)alarms_of(l));
 	json_kv_int(w, "implausible", (long long)l->doubted);

@@ -48,9 +48,9 @@ static void put_before(const struct daemon *d, struct json_writer *w, bool sums)
 	for (int s = 0; s < N_JOB_STATES; s++)
 		json_kv_int(w, job_state_name[s], (long long)d->jobs.count[s]);
 	json_close(w, '}');
-	outcome_stats_sums_json(&d->stats, w);
+	tally_sums_json(&d->tally, w);
 	if (!sums)
-		outcome_stats_types_json(&d->stats, w);
+		tally_types_json(&d->tally, w);
 	put_queue(d, w);
 	put_store(d, w);
 }
@@ -65,8 +65,8 @@ static void put_behind(const struct daemon *d, struct json_writer *w, bool sums)
 	cluster_json(d, w);
 	learning_json(d->learning, w, sums);
 	json_kv_open(w, "loop", '{');
-	json_kv_fixed(w, "max_block_ms", d->stats.max_block_ms, 3);
-	json_kv_fixed(w, "max_busy_ms", d->stats.max_busy_ms, 3);
+	json_kv_fixed(w, "max_block_ms", d->tally.max_block_ms, 3);
+	json_kv_fixed(w, "max_busy_ms", d->tally.max_busy_ms, 3);
 	json_close(w, '}');
 	json_kv_int(w, "connections", (long long)server_connections(d->server));
 	json_kv_fixed(w, "uptime_s", (double)(daemon_now_ns(d) - d->started_ns) / 1e9, 3);
@@ -147,7 +147,7 @@ void op_stats(struct request *r)
 	json_close(&r->w, ']');
 	put_behind(r->d, &r->w, false);
 	if (history)
-		history_json(&r->d->history, daemon_now_ns(r->d), &r->w);
+		history_json(&r->d->tally.history, daemon_now_ns(r->d), &r->w);
 	json_close(&r->w, '}');
 	strbuf_puts(r->w.out, "\n");
 	reply = p->before.failed || p->behind.failed ? NULL : conn_hold(r->conn);

@@ -212,7 +212,7 @@ static void reply_duplicate(struct request *r, const struct submission *f, uint6
 	struct err err = { 0 };
 	struct later *l;
 
-	r->d->stats.duplicates++;
+	r->d->tally.duplicates++;
 	if (job) {
 		if (f->watch)
 			watch_add(r->d, r->conn, id, NULL);
@@ -377,5 +377,5 @@ void op_submit(struct request *r)
 		reply_duplicate(r, &f, earlier);
 	else if (submission_read(r, &f) && may_submit(r, &f))
 		submit(r, &f);
-	outcome_stats_submit(&r->d->stats, (double)(clock_thread_ns() - began_ns) / 1e3);
+	tally_submit(&r->d->tally, (double)(clock_thread_ns() - began_ns) / 1e3);
 }

@@ -75,7 +75,7 @@ void reply_error(struct request *r, const char *code, const char *field, const c
 	va_start(args, fmt);
 	vsnprintf(message, sizeof message, fmt, args);
 	va_end(args);
-	metrics_error(&r->d->metrics, code);
+	tally_error(&r->d->tally, code);
 	begin(&r->d->out, &r->w, r->id, false);
 	put_error(&r->w, code, message, field, hint);
 	reply_send(r, r->ticket);
@@ -134,7 +134,7 @@ void later_error(struct later *l, const char *code, const char *message)
 {
 	struct json_writer w;
 
-	metrics_error(&l->d->metrics, code);
+	tally_error(&l->d->tally, code);
 	begin(&l->d->out, &w, l->id, false);
 	put_error(&w, code, message, NULL, NULL);
 	later_send(l, &w);
@@ -183,7 +183,7 @@ const char *ops_refusal(void *owner, const char *code, const char *message, size
 	struct daemon *d = owner;
 	struct json_writer w;
 
-	metrics_error(&d->metrics, code);
+	tally_error(&d->tally, code);
 	begin(&d->text, &w, "", false);
 	put_error(&w, code, message, NULL, NULL);
 	*out_len = finish(&d->text, &w) ? d->text.len : 0;

@@ -85,10 +85,9 @@ static double model_quantile(double *score, double confidence)
 
 static struct adapt *new_adapt(enum method m)
 {
-	struct adapt_params p = { .no_bias = m == WINDOW };
 	struct adapt *a = NULL;
 
-	assert_int_equal(adapt_new(&p, &a, NULL), 0);
+	assert_int_equal(adapt_new(m == WINDOW ? LAYER_BIAS : 0, &a, NULL), 0);
 	return a;
 }
 
@@ -107,7 +106,6 @@ static void play(const struct world *w, enum method m, double confidence, uint64
 	struct adapt *a = new_adapt(m);
 	double score[RESIDUALS], model_q, predicted[MAX_DELAY + 1], upper[MAX_DELAY + 1],
 		actual[MAX_DELAY + 1];
-	enum adapt_source source;
 
 	memset(o, 0, sizeof *o);
 	model_residuals(w, &rng, score);
@@ -117,7 +115,7 @@ static void play(const struct world *w, enum method m, double confidence, uint64
 		double q = model_q, bias = 1.0;
 
 		if (m != NOTHING) {
-			assert_true(adapt_quantile(a, BY(3), confidence, model_q, &q, &source));
+			q = adapt_quantile(a, BY(3), confidence, model_q);
 			bias = adapt_bias(a, BY(3));
 		}
 		if (i < JOBS) {
@@ -280,7 +278,6 @@ static void play_mixed(struct adapt *a, uint64_t seed, size_t jobs, size_t chang
 	struct rng rng = rng_stream(seed, 9);
 	struct world w = { .course = STEADY };
 	double score[RESIDUALS];
-	enum adapt_source source;
 
 	memset(by_type, 0, sizeof *by_type);
 	memset(by_level, 0, sizeof *by_level);
@@ -291,7 +288,7 @@ static void play_mixed(struct adapt *a, uint64_t seed, size_t jobs, size_t chang
 		size_t level = rng_below(&rng, 3);
 		double q, model_q = model_quantile(score, asked[level]), actual, upper;
 
-		assert_true(adapt_quantile(a, BY(type), asked[level], model_q, &q, &source));
+		q = adapt_quantile(a, BY(type), asked[level], model_q);
 		upper = 100.0 * adapt_bias(a, BY(type)) * exp(q);
 		actual = 100.0 * exp(noise(&w, &rng) + (type == drifting && i >= change ? log(1.2) : 0.0));
 		ever->n[level]++;
@@ -343,27 +340,23 @@ TEST(test_few_scores_change_little_and_carry_no_confidence_they_cannot)
 	struct adapt *a = new_adapt(ALL);
 	struct rng rng = rng_stream(support_seed(4), 4);
 	double q, last = 0.25;
-	enum adapt_source source;
 
-	assert_true(adapt_quantile(a, BY(0), 0.9, 0.25, &q, &source));
+	q = adapt_quantile(a, BY(0), 0.9, 0.25);
 	assert_true(q == 0.25);
-	assert_int_equal(source, ADAPT_MODEL);
 	assert_true(adapt_bias(a, BY(0)) == 1.0);
-	assert_false(adapt_quantile(a, BY(0), 0.9, NAN, &q, &source)); /* the model has none either */
-	assert_int_equal(source, ADAPT_NONE);
+	q = adapt_quantile(a, BY(0), 0.9, NAN); /* the model has none either */
 	assert_true(isnan(q));
 	for (size_t n = 1; n <= 300; n++) {
 		double now;
 
 		assert_true(adapt_observe(a, BY(0), 10.0, 10.0 * exp(SPREAD * rng_normal(&rng))));
-		assert_int_equal(adapt_quantile(a, BY(0), 0.9, NAN, &q, &source), n >= 9);
-		assert_int_equal(adapt_quantile(a, BY(0), 0.95, NAN, &q, &source), n >= 19);
-		assert_int_equal(adapt_quantile(a, BY(0), 0.99, NAN, &q, &source), n >= 99);
-		assert_false(
-			adapt_quantile(a, BY(0), 0.999, NAN, &q, &source)); /* no window is as long as that */
-		assert_true(adapt_quantile(a, BY(0), 0.999, 0.4, &q, &source));
+		assert_int_equal(!isnan(adapt_quantile(a, BY(0), 0.9, NAN)), n >= 9);
+		assert_int_equal(!isnan(adapt_quantile(a, BY(0), 0.95, NAN)), n >= 19);
+		assert_int_equal(!isnan(adapt_quantile(a, BY(0), 0.99, NAN)), n >= 99);
+		assert_true(isnan(adapt_quantile(a, BY(0), 0.999, NAN))); /* no window is as long as that */
+		q = adapt_quantile(a, BY(0), 0.999, 0.4);
 		assert_true(q == 0.4);
-		assert_true(adapt_quantile(a, BY(0), 0.9, 0.25, &q, &source));
+		q = adapt_quantile(a, BY(0), 0.9, 0.25);
 		if (n < 9)
 			assert_true(q == 0.25);
 		now = log(adapt_bias(a, BY(0))) + q;
@@ -373,10 +366,6 @@ TEST(test_few_scores_change_little_and_carry_no_confidence_they_cannot)
 		 * took the place of the model at once it would be 1.2. */
 		assert_true(fabs(now - last) < 0.8 * SPREAD);
 		last = now;
-		if (n == 80)
-			assert_int_equal(source, ADAPT_TYPE);
-		if (n == 20)
-			assert_int_equal(source, ADAPT_MODEL);
 	}
 	/* four standard errors of the 90 % point of 200 scores, sqrt(0.9 * 0.1 / 200) / 1.755 each */
 	assert_true(fabs(q - 0.128) < 4.0 * 0.0121);
@@ -386,7 +375,6 @@ TEST(test_few_scores_change_little_and_carry_no_confidence_they_cannot)
 TEST(test_an_unknown_type_follows_the_others)
 {
 	double q, mean_q = 0.0, mean_bias = 0.0, before;
-	enum adapt_source source;
 
 	for (uint64_t seed = 0; seed < 10; seed++) {
 		struct adapt *a = new_adapt(ALL);
@@ -394,8 +382,7 @@ TEST(test_an_unknown_type_follows_the_others)
 
 		for (int i = 0; i < 1000; i++)
 			assert_true(adapt_observe(a, BY(i % 5), 10.0, 12.0 * exp(SPREAD * rng_normal(&rng))));
-		assert_true(adapt_quantile(a, BY(77), 0.9, 0.5, &q, &source));
-		assert_int_equal(source, ADAPT_POOLED);
+		q = adapt_quantile(a, BY(77), 0.9, 0.5);
 		assert_true(adapt_bias(a, BY(-1)) == adapt_bias(a, BY(77)));
 		mean_q += q / 10.0;
 		mean_bias += (before = adapt_bias(a, BY(77))) / 10.0;
@@ -441,13 +428,12 @@ TEST(test_a_family_of_few_scores_follows_its_type)
 TEST(test_a_quantile_has_its_rank_among_the_scores)
 {
 	struct adapt *a = NULL;
-	enum adapt_source source;
 	double q;
 
-	assert_int_equal(adapt_new(&(struct adapt_params){ .no_bias = true }, &a, NULL), 0);
+	assert_int_equal(adapt_new(LAYER_BIAS, &a, NULL), 0);
 	for (int i = 0; i < 199; i++) /* in any order: 50 and 199 have no common divisor */
 		assert_true(adapt_observe(a, BY(0), 1.0, exp(0.01 * (1 + i * 50 % 199))));
-	assert_true(adapt_quantile(a, BY(0), 0.9, 7.0, &q, &source));
+	q = adapt_quantile(a, BY(0), 0.9, 7.0);
 	assert_true(fabs(q - 1.80) < 1e-12);
 	adapt_free(a);
 }
@@ -459,21 +445,20 @@ TEST(test_a_family_has_the_quantile_of_its_own_scores)
 	const struct adapt_who wide = { .type = 0, .family = 7 }, narrow = { .type = 0, .family = 8 };
 	const struct adapt_who other_type = { .type = 1, .family = 7 };
 	struct adapt *a = NULL;
-	enum adapt_source source;
 	double q;
 
-	assert_int_equal(adapt_new(&(struct adapt_params){ .no_bias = true }, &a, NULL), 0);
+	assert_int_equal(adapt_new(LAYER_BIAS, &a, NULL), 0);
 	for (int i = 0; i < 199; i++) {
 		double score = 0.01 * (1 + i * 50 % 199);
 
 		assert_true(adapt_observe(a, wide, 1.0, exp(score)));
 		assert_true(adapt_observe(a, narrow, 1.0, exp(0.1 * score)));
 	}
-	assert_true(adapt_quantile(a, wide, 0.9, 7.0, &q, &source) && source == ADAPT_TYPE);
+	q = adapt_quantile(a, wide, 0.9, 7.0);
 	assert_true(fabs(q - 1.80) < 1e-12);
-	assert_true(adapt_quantile(a, narrow, 0.9, 7.0, &q, &source) && source == ADAPT_TYPE);
+	q = adapt_quantile(a, narrow, 0.9, 7.0);
 	assert_true(fabs(q - 0.18) < 1e-12);
-	assert_true(adapt_quantile(a, other_type, 0.9, 7.0, &q, &source) && source == ADAPT_POOLED);
+	q = adapt_quantile(a, other_type, 0.9, 7.0);
 	adapt_free(a);
 }
 
@@ -485,11 +470,10 @@ TEST(test_families_of_a_type_are_off_each_by_its_own)
 	const struct adapt_who slow = { .type = 0, .family = 7 }, plain = { .type = 0, .family = 8 };
 	const struct adapt_who new = { .type = 0, .family = 9 };
 	struct rng r = rng_stream(3, 1);
-	enum adapt_source source;
 	struct adapt *a;
 	double q[2];
 
-	assert_int_equal(adapt_new(&(struct adapt_params){ 0 }, &a, NULL), 0);
+	assert_int_equal(adapt_new(0, &a, NULL), 0);
 	for (int i = 0; i < 600; i++) {
 		double noise = exp(0.03 * rng_normal(&r));
 
@@ -498,8 +482,8 @@ TEST(test_families_of_a_type_are_off_each_by_its_own)
 	}
 	assert_true(fabs(adapt_bias(a, slow) - 2.0) < 0.1 && fabs(adapt_bias(a, plain) - 1.0) < 0.05);
 	assert_true(adapt_bias(a, new) == adapt_bias(a, BY(0)));
-	assert_true(adapt_quantile(a, slow, 0.9, log(1.5), &q[0], &source) && source == ADAPT_TYPE);
-	assert_true(adapt_quantile(a, plain, 0.9, log(1.5), &q[1], &source) && source == ADAPT_TYPE);
+	q[0] = adapt_quantile(a, slow, 0.9, log(1.5));
+	q[1] = adapt_quantile(a, plain, 0.9, log(1.5));
 	assert_true(q[0] > 0.0 && q[0] < 0.1 && q[1] > 0.0 && q[1] < 0.1);
 	adapt_reset(a, NAN);
 	assert_true(adapt_bias(a, slow) == 1.0);
@@ -511,7 +495,7 @@ TEST(test_the_family_unused_for_longest_makes_room)
 {
 	struct adapt *a;
 
-	assert_int_equal(adapt_new(&(struct adapt_params){ 0 }, &a, NULL), 0);
+	assert_int_equal(adapt_new(0, &a, NULL), 0);
 	for (uint64_t f = 1; f <= 65; f++)
 		for (int i = 0; i < 30; i++)
 			adapt_observe(a, (struct adapt_who){ .type = -1, .family = f }, 10.0,
@@ -525,30 +509,18 @@ TEST(test_the_family_unused_for_longest_makes_room)
 
 TEST(test_the_type_unused_for_longest_makes_room)
 {
-	struct adapt_params p = { .max_types = 2 };
 	struct adapt *a = NULL;
-	double q;
-	enum adapt_source source;
 
-	assert_int_equal(adapt_new(&p, &a, NULL), 0);
-	for (int i = 0; i < 200; i++) {
-		double noise_s = i % 2 ? 1.0 : -1.0;
-
-		assert_true(adapt_observe(a, BY(1), 10.0, 20.0 + noise_s));
-		assert_true(adapt_observe(a, BY(2), 10.0, 40.0 + noise_s));
-	}
-	assert_true(adapt_bias(a, BY(1)) < 2.2);
-	assert_true(adapt_bias(a, BY(2)) > 3.8);
-	assert_true(adapt_observe(a, BY(1), 10.0, 20.0));
-	assert_true(adapt_observe(a, BY(3), 10.0, 20.0)); /* in the place of 2 */
-	assert_true(adapt_quantile(a, BY(1), 0.9, 0.1, &q, &source));
-	assert_int_equal(source, ADAPT_TYPE);
-	assert_true(adapt_quantile(a, BY(2), 0.9, 0.1, &q, &source));
-	assert_int_equal(source, ADAPT_POOLED);
+	assert_int_equal(adapt_new(0, &a, NULL), 0);
+	for (int type = 0; type < 65; type++)
+		for (int i = 0; i < 30; i++)
+			adapt_observe(a, BY(type), 10.0,
+				      (type == 0 || type == 64 ? 30.0 : 10.0) * (1.0 + 0.001 * (i % 7)));
+	assert_true(adapt_bias(a, BY(64)) > 2.5);
+	assert_true(adapt_bias(a, BY(63)) < 1.2);
+	assert_true(adapt_bias(a, BY(0)) == adapt_bias(a, BY(-1)));
 	adapt_reset(a, NAN);
-	assert_true(adapt_bias(a, BY(1)) == 1.0);
-	assert_true(adapt_quantile(a, BY(1), 0.9, 0.1, &q, &source));
-	assert_int_equal(source, ADAPT_MODEL);
+	assert_true(adapt_bias(a, BY(64)) == 1.0);
 	adapt_free(a);
 }
 
@@ -556,7 +528,6 @@ TEST(test_the_same_observations_give_the_same_state)
 {
 	struct adapt *a = new_adapt(ALL), *b = new_adapt(ALL);
 	struct mixed by_type, by_level, ever;
-	enum adapt_source source;
 
 	play_mixed(a, 3, 2000, 500, 1, &by_type, &by_level, &ever);
 	play_mixed(b, 3, 2000, 500, 1, &by_type, &by_level, &ever);
@@ -565,8 +536,8 @@ TEST(test_the_same_observations_give_the_same_state)
 
 		assert_true(adapt_bias(a, BY(t)) == adapt_bias(b, BY(t)));
 		for (size_t k = 0; k < 3; k++) {
-			assert_true(adapt_quantile(a, BY(t), asked[k], 0.2, &p, &source));
-			assert_true(adapt_quantile(b, BY(t), asked[k], 0.2, &q, &source));
+			p = adapt_quantile(a, BY(t), asked[k], 0.2);
+			q = adapt_quantile(b, BY(t), asked[k], 0.2);
 			assert_true(p == q);
 		}
 	}
@@ -581,8 +552,6 @@ TEST(test_nonsense_is_left_out_and_nothing_is_ever_not_finite)
 	const size_t n = sizeof odd / sizeof *odd;
 	struct adapt *a = new_adapt(ALL);
 	struct rng rng = rng_stream(6, 6);
-	enum adapt_source source;
-	double q;
 
 	assert_false(adapt_observe(a, BY(0), NAN, 1.0));
 	assert_false(adapt_observe(a, BY(0), 1.0, 0.0));
@@ -594,48 +563,34 @@ TEST(test_nonsense_is_left_out_and_nothing_is_ever_not_finite)
 		adapt_observe(a, BY((int)rng_below(&rng, 200) - 3), odd[rng_below(&rng, n)],
 			      odd[rng_below(&rng, n)]);
 		assert_true(adapt_bias(a, BY(i % 50)) > 0.0 || adapt_bias(a, BY(i % 50)) == 0.0);
-		if (adapt_quantile(a, BY(i % 50), confidence, 0.3, &q, &source))
-			assert_true(isfinite(q));
+		if (confidence > 0.0 && confidence < 1.0)
+			assert_true(isfinite(adapt_quantile(a, BY(i % 50), confidence, 0.3)));
 	}
 	adapt_free(a);
 	adapt_free(NULL);
 }
 
-/* All but one of the scores are one user's: his 90 % point is that of rank 900 among his 999. */
-TEST(test_the_widest_window_has_room_for_one_user_among_others)
+/* All but one of the scores are one user's: his 90 % point is that of rank 180 among his 199. */
+TEST(test_a_user_among_others_has_the_quantile_of_his_own_scores)
 {
 	const struct adapt_who me = { .type = 0, .user = 1 }, other = { .type = 0, .user = 2 };
 	struct adapt *a = NULL;
-	enum adapt_source source;
-	double q;
 
-	assert_int_equal(ADAPT_MAX_WINDOW, 1000);
-	assert_int_equal(
-		adapt_new(&(struct adapt_params){ .window = ADAPT_MAX_WINDOW, .no_bias = true }, &a, NULL),
-		0);
+	assert_int_equal(adapt_new(LAYER_BIAS, &a, NULL), 0);
 	assert_true(adapt_observe(a, other, 1.0, 1.0));
-	for (int i = 0; i < 999; i++) /* in any order: 500 and 999 have no common divisor */
-		assert_true(adapt_observe(a, me, 1.0, exp(0.001 * (1 + i * 500 % 999))));
-	assert_true(adapt_quantile(a, me, 0.9, 7.0, &q, &source) && source == ADAPT_TYPE);
-	assert_true(fabs(q - 0.900) < 1e-12);
+	for (int i = 0; i < 199; i++) /* in any order: 50 and 199 have no common divisor */
+		assert_true(adapt_observe(a, me, 1.0, exp(0.01 * (1 + i * 50 % 199))));
+	assert_true(fabs(adapt_quantile(a, me, 0.9, 7.0) - 1.80) < 1e-12);
 	adapt_free(a);
 }
 
-TEST(test_bad_settings_and_missing_memory_are_said)
+TEST(test_missing_memory_is_said)
 {
-	const struct adapt_params bad[] = {
-		{ .window = 19 },       { .window = SIZE_MAX },    { .recent = 4 },
-		{ .recent = SIZE_MAX }, { .max_types = SIZE_MAX }, { .window = ADAPT_MAX_WINDOW + 1 },
-	};
 	struct adapt *a = NULL;
 	struct err err = { 0 };
 
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-		assert_int_equal(adapt_new(&bad[i], &a, &err), -ERR_ARG);
-	for (unsigned long k = 1; k <= 3; k++) {
-		mem_fail_at(k, false);
-		assert_int_equal(adapt_new(&(struct adapt_params){ 0 }, &a, &err), -ERR_NOMEM);
-		mem_fail_at(0, false);
-	}
+	mem_fail_at(1, false);
+	assert_int_equal(adapt_new(0, &a, &err), -ERR_NOMEM);
+	mem_fail_at(0, false);
 	assert_null(a);
 }

@@ -30,10 +30,9 @@ static const double confidence[] = { 0.9, 0.95, 0.99 }, z[] = { 1.2816, 1.6449, 
 
 static double bound_of(const struct adapt *a, struct adapt_who who, int k)
 {
-	enum adapt_source source;
 	double q;
 
-	assert_true(adapt_quantile(a, who, confidence[k], z[k] * SPREAD, &q, &source));
+	q = adapt_quantile(a, who, confidence[k], z[k] * SPREAD);
 	return log(adapt_bias(a, who)) + q;
 }
 
@@ -62,14 +61,13 @@ struct moved {
 
 static struct moved play(const struct attack *x, uint64_t seed)
 {
-	const struct adapt_params defaults = { 0 };
 	struct rng r = rng_stream(seed, 1), lies = rng_stream(seed, 2);
 	struct adapt *with, *without;
 	struct moved m = { 0 };
 	size_t n = 0;
 
-	assert_int_equal(adapt_new(&defaults, &with, NULL), 0);
-	assert_int_equal(adapt_new(&defaults, &without, NULL), 0);
+	assert_int_equal(adapt_new(0, &with, NULL), 0);
+	assert_int_equal(adapt_new(0, &without, NULL), 0);
 	adapt_reset(with, SPREAD);
 	adapt_reset(without, SPREAD);
 	for (size_t i = 0; i < JOBS; i++) {
@@ -135,12 +133,11 @@ TEST(test_a_hostile_fifth_moves_honest_bounds_by_less_than_their_spread)
 /* The attack as it was found: eight lies of one user before anybody else has run a job. */
 TEST(test_eight_lies_before_all_others_move_little)
 {
-	const struct adapt_params defaults = { 0 };
 	const struct adapt_who liar = { .type = 0, .user = 1000 }, other = { .type = 1, .user = 1001 };
 	struct rng r = rng_stream(7, 1);
 	struct adapt *a;
 
-	assert_int_equal(adapt_new(&defaults, &a, NULL), 0);
+	assert_int_equal(adapt_new(0, &a, NULL), 0);
 	adapt_reset(a, SPREAD);
 	for (int i = 0; i < 8; i++)
 		assert_true(adapt_observe(a, liar, 1.0, 0.06));
@@ -158,10 +155,9 @@ TEST(test_eight_lies_before_all_others_move_little)
 /* What the model cannot have meant is not learnt from. */
 TEST(test_implausible_times)
 {
-	const struct adapt_params defaults = { 0 };
 	struct adapt *a;
 
-	assert_int_equal(adapt_new(&defaults, &a, NULL), 0);
+	assert_int_equal(adapt_new(0, &a, NULL), 0);
 	assert_true(adapt_plausible(a, 1.0, 1.0, true));
 	assert_true(adapt_plausible(a, 1.0, 19.0, true) && adapt_plausible(a, 1.0, 1.0 / 19.0, true));
 	assert_false(adapt_plausible(a, 1.0, 21.0, true) || adapt_plausible(a, 1.0, 1.0 / 21.0, true));
@@ -178,12 +174,11 @@ TEST(test_implausible_times)
 /* Several honest users share what they learn: after the machine has changed, a newcomer is told so. */
 TEST(test_many_users_teach_a_newcomer)
 {
-	const struct adapt_params defaults = { 0 };
 	const struct adapt_who new = { .type = 0, .user = 99 };
 	struct rng r = rng_stream(3, 1);
 	struct adapt *a;
 
-	assert_int_equal(adapt_new(&defaults, &a, NULL), 0);
+	assert_int_equal(adapt_new(0, &a, NULL), 0);
 	adapt_reset(a, SPREAD);
 	for (uint32_t i = 0; i < 100; i++)
 		see(a, (struct adapt_who){ .type = 0, .user = 1 + i % 6 },
@@ -195,12 +190,11 @@ TEST(test_many_users_teach_a_newcomer)
 /* A user alone learns as before: nobody can mislead him. */
 TEST(test_a_user_learns_from_his_own_jobs_whatever_others_say)
 {
-	const struct adapt_params defaults = { 0 };
 	const struct adapt_who own = { .type = 0, .user = 1 };
 	struct rng r = rng_stream(4, 1);
 	struct adapt *a;
 
-	assert_int_equal(adapt_new(&defaults, &a, NULL), 0);
+	assert_int_equal(adapt_new(0, &a, NULL), 0);
 	adapt_reset(a, SPREAD);
 	for (uint32_t i = 0; i < 150; i++) {
 		see(a, (struct adapt_who){ .type = 0, .user = 2 }, SPREAD * rng_normal(&r));
@@ -226,7 +220,6 @@ static double told_bound(const struct adapt *a, const struct ledger *later, stru
 
 TEST(test_bounds_follow_the_machine_with_many_users)
 {
-	const struct adapt_params defaults = { 0 };
 
 	for (int wilder = 0; wilder < 2; wilder++) {
 		size_t n = 0, kept = 0, first = 0;
@@ -236,7 +229,7 @@ TEST(test_bounds_follow_the_machine_with_many_users)
 			struct ledger *later;
 			struct adapt *a;
 
-			assert_int_equal(adapt_new(&defaults, &a, NULL), 0);
+			assert_int_equal(adapt_new(0, &a, NULL), 0);
 			assert_int_equal(ledger_new(&later, NULL), 0);
 			adapt_reset(a, SPREAD);
 			for (size_t i = 0; i < 3000; i++) {

@@ -387,7 +387,7 @@ TEST(test_approximate_times_are_corrected_like_the_others)
 	struct adapt *a = NULL;
 	struct stage t;
 
-	assert_int_equal(adapt_new(&(struct adapt_params){ 0 }, &a, NULL), 0);
+	assert_int_equal(adapt_new(0, &a, NULL), 0);
 	for (int i = 0; i < 200; i++)
 		assert_true(adapt_observe(a, BY(0), 100, 150 * exp(i % 2 ? 0.01 : -0.01)));
 	build(&t, 2);

@@ -1,5 +1,6 @@
 /* A cluster that others use as well: its slots, their jobs, and jobs that wait with whoever runs them. */
 #include "tests/unit/core/sched_bed.h"
+#include "tests/unit/core/whole_order.h"
 
 static int set(struct bed *b, int64_t now_s, uint32_t slots, const struct sched_guest *guest, size_t n)
 {
@@ -31,9 +32,10 @@ TEST(test_a_job_waits_for_the_end_of_a_guest)
 	e = estimate(&b, 10, 1);
 	near(e.start_s, 90);
 	near(e.end_s, 140);
-	assert_int_equal(sched_estimates(b.s, 10 * S, &id, &all, 1), 1);
+	assert_int_equal(whole_estimates(b.s, 10 * S, &id, &all, 1), 1);
 	near(all.start_s, 90);
-	assert_int_equal(sched_forecast(b.s, 10 * S, 1, &cast, &w, NULL), 0);
+	assert_int_equal(sched_estimate(b.s, 10 * S, 1, &cast, NULL), 0);
+	assert_int_equal(sched_waiting(b.s, 10 * S, 1, &w, NULL), 0);
 	near(cast.start_s, 90);
 	assert_int_equal(w.why, SCHED_WAIT_SLOTS);
 	near(w.available, 1);

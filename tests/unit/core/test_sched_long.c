@@ -7,6 +7,7 @@
 #include "common/rng.h"
 #include "tests/support/test.h"
 #include "tests/unit/core/sched_bed.h"
+#include "tests/unit/core/whole_order.h"
 
 #define QUEUED 3000
 #define TENANTS 7
@@ -49,14 +50,15 @@ TEST(test_positions_in_a_long_queue_are_those_of_the_whole_order)
 	make(&b, "postrider", 8);
 	fill(&b, QUEUED);
 	running = sched_running(b.s);
-	n = sched_estimates(b.s, 0, id, e, QUEUED);
+	n = whole_estimates(b.s, 0, id, e, QUEUED);
 	assert_int_equal(n, QUEUED);
 	for (size_t i = running; i < n; i++) {
 		struct sched_waiting w, listed;
 
 		assert_int_equal(sched_waiting(b.s, 0, id[i], &w, NULL), 0);
 		assert_int_equal(w.ahead, i - running);
-		assert_int_equal(sched_forecast(b.s, 0, id[i], &one, &listed, NULL), 0);
+		assert_int_equal(sched_estimate(b.s, 0, id[i], &one, NULL), 0);
+		assert_int_equal(sched_waiting(b.s, 0, id[i], &listed, NULL), 0);
 		assert_int_equal(listed.ahead, i - running);
 		assert_int_equal(listed.why, w.why);
 		/* the streams of sched_scene.c are good to 12 %, and so is what is built on them */
@@ -79,7 +81,7 @@ TEST(test_estimates_in_a_long_queue_follow_the_whole_play)
 
 	make(&b, "postrider", 8);
 	fill(&b, QUEUED);
-	n = sched_estimates(b.s, 0, id, e, QUEUED);
+	n = whole_estimates(b.s, 0, id, e, QUEUED);
 	for (size_t i = 0; i < n; i += 37) {
 		assert_int_equal(sched_estimate(b.s, 0, id[i], &one, NULL), 0);
 		assert_true(fabs(one.start_s - e[i].start_s) <= 0.12 * e[i].start_s + 1e-6);
@@ -99,15 +101,16 @@ TEST(test_the_forecast_of_a_short_queue_is_the_estimate)
 
 	make(&b, "postrider", 8);
 	fill(&b, 500);
-	n = sched_estimates(b.s, 2 * S, id, e, 500);
+	n = whole_estimates(b.s, 2 * S, id, e, 500);
 	for (size_t i = 0; i < n; i++) {
-		assert_int_equal(sched_forecast(b.s, 2 * S, id[i], &one, &listed, NULL), 0);
+		assert_int_equal(sched_estimate(b.s, 2 * S, id[i], &one, NULL), 0);
+		assert_int_equal(sched_waiting(b.s, 2 * S, id[i], &listed, NULL), 0);
 		assert_memory_equal(&one.start_s, &e[i].start_s, sizeof one.start_s);
 		assert_memory_equal(&one.end_s, &e[i].end_s, sizeof one.end_s);
 		assert_int_equal(sched_waiting(b.s, 2 * S, id[i], &w, NULL), 0);
 		assert_int_equal(listed.ahead, w.ahead);
 	}
-	assert_int_equal(sched_forecast(b.s, 2 * S, 9999, &one, &listed, NULL), -ERR_NOTFOUND);
+	assert_int_equal(sched_estimate(b.s, 2 * S, 9999, &one, NULL), -ERR_NOTFOUND);
 	drop(&b);
 }
 
@@ -120,10 +123,12 @@ TEST(test_the_forecast_follows_changes)
 
 	make(&b, "postrider", 8);
 	fill(&b, 1000);
-	assert_int_equal(sched_forecast(b.s, 0, 1000, &before, &w, NULL), 0);
+	assert_int_equal(sched_estimate(b.s, 0, 1000, &before, NULL), 0);
+	assert_int_equal(sched_waiting(b.s, 0, 1000, &w, NULL), 0);
 	for (uint64_t id = 1; id <= 900; id++)
 		sched_remove(b.s, 0, id, NULL);
-	assert_int_equal(sched_forecast(b.s, 0, 1000, &after, &w, NULL), 0);
+	assert_int_equal(sched_estimate(b.s, 0, 1000, &after, NULL), 0);
+	assert_int_equal(sched_waiting(b.s, 0, 1000, &w, NULL), 0);
 	assert_true(after.end_s < before.end_s / 2.0);
 	assert_true(w.ahead < 100);
 	drop(&b);

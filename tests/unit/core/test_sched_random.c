@@ -2,6 +2,7 @@
 #include "common/mem.h"
 #include "tests/support/test.h"
 #include "tests/unit/core/hand_model.h"
+#include "tests/unit/core/whole_order.h"
 
 #define MAX_LIVE 2000
 
@@ -273,7 +274,7 @@ TEST(test_nothing_is_allocated_on_the_way)
 		step(w, 7, true);
 	for (int i = 0; i < 800; i++)
 		arrive(w, false);
-	assert_true(sched_estimates(w->s, w->now_ns, id, e, MAX_LIVE) > 0);
+	assert_true(whole_estimates(w->s, w->now_ns, id, e, MAX_LIVE) > 0);
 	assert_int_equal(sched_estimate(w->s, w->now_ns, id[0], e, NULL), 0);
 	assert_false(mem_failed());
 	mem_fail_at(0, false);
@@ -320,7 +321,7 @@ TEST(test_a_long_queue_is_seen_almost_as_it_is)
 			assert_int_equal(sched_submit(w->s, 0, &r, &w->d, &verdict, NULL), 0);
 			start_all(w);
 		}
-		n = sched_estimates(w->s, 0, id, all, MAX_LIVE);
+		n = whole_estimates(w->s, 0, id, all, MAX_LIVE);
 		for (size_t i = 0; i < n; i += 113) {
 			assert_int_equal(sched_estimate(w->s, 0, id[i], &one, NULL), 0);
 			if (!(fabs(one.end_s - all[i].end_s) <= 0.05 * all[i].end_s))

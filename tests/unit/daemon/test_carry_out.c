@@ -66,7 +66,7 @@ static bool has_ended(const struct local_daemon *d)
 static bool is_ready(const struct local_daemon *d)
 {
 	(void)d;
-	return job(id)->ready;
+	return job(id)->step == STEP_READY;
 }
 
 static void wait_for(uint64_t job_id, bool (*done)(const struct local_daemon *d))
@@ -167,7 +167,7 @@ CARRY_TEST(test_an_early_stop_ends_the_process)
 	e.progress = &p;
 	e.stop_after = 2;
 	assert_int_equal(carry_out(l.d, &e, NULL), 0);
-	assert_true(job(id)->stop_awaits);
+	assert_int_equal(job(id)->step, STEP_EARLY_AWAITS);
 	wait_for(id, has_ended);
 	assert_true(job(id)->row.stopped_epoch == 2.0);
 	assert_int_equal(job(id)->row.state, JOB_FAILED); /* it left no result */
@@ -221,7 +221,7 @@ CARRY_TEST(test_a_job_without_a_promise_makes_room_for_one_that_will_be_late)
 	wait_for(other, has_pid);
 	job(late)->row.verdict = VERDICT_PROMISED; /* without a model nothing is promised */
 	say_late(late, false); /* nobody is stopped on an alarm that may be false */
-	assert_false(job(other)->cancelling);
+	assert_false(life_stops(job(other)));
 	say_late(late, true);
 	wait_for(other, has_ended);
 	assert_int_equal(job(other)->row.state, JOB_CANCELLED);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "scheduler/daemon/metrics/exposition.h"
-#include "scheduler/daemon/metrics/metrics_internal.h"
+#include "scheduler/daemon/metrics/metrics.h"
 #include "tests/support/test.h"
 #include "tests/unit/daemon/local_daemon.h"
 
@@ -43,6 +43,8 @@ TEST(test_a_number_that_is_none_has_no_sample)
 	strbuf_release(&out);
 }
 
+static struct tally m;
+
 static struct job_record ended(enum job_state state, enum job_verdict verdict, enum slo_outcome outcome,
 			       double run_s)
 {
@@ -67,41 +69,39 @@ TEST(test_ends_count_as_outcome_h_says)
 	struct job_record over = ended(JOB_DONE, VERDICT_PROMISED, SLO_MISSED, 10.5);
 	struct job_record broke = ended(JOB_FAILED, VERDICT_PROMISED, SLO_MISSED, 1.0);
 	struct job_record lucky = ended(JOB_DONE, VERDICT_CHANCE, SLO_MET, 5.0);
-	struct metrics m;
 
-	metrics_init(&m);
-	metrics_ended(&m, &kept);
-	metrics_ended(&m, &over);
-	metrics_ended(&m, &broke);
-	metrics_ended(&m, &lucky);
-	assert_int_equal(m.met, 1);
-	assert_int_equal(m.missed, 2);
-	assert_int_equal(m.chances_met, 1);
-	assert_int_equal(m.level[0].n, 3); /* a job that failed had no run time to bound */
-	assert_int_equal(m.level[0].inside, 2);
-	assert_int_equal(m.run_s.total, 3);
-	assert_true(fabs(m.response_s.sum - 28.5) < 1e-9); /* a second of waiting each */
-	assert_int_equal(m.error_ratio.total, 3);
-	assert_true(fabs(m.error_ratio.sum - (2.0 / 10.0 + 2.5 / 10.5 + 3.0 / 5.0)) < 1e-9);
+	tally_init(&m);
+	tally_ended(&m, &kept, 0);
+	tally_ended(&m, &over, 0);
+	tally_ended(&m, &broke, 0);
+	tally_ended(&m, &lucky, 0);
+	assert_int_equal(m.here.slo[0], 1);
+	assert_int_equal(m.here.slo[1], 2);
+	assert_int_equal(m.here.chances[0], 1);
+	assert_int_equal(m.here.levels.item[0].n, 3); /* a job that failed had no run time to bound */
+	assert_int_equal(m.here.levels.item[0].inside, 2);
+	assert_int_equal(m.run_h.total, 3);
+	assert_true(fabs(m.response_h.sum - 28.5) < 1e-9); /* a second of waiting each */
+	assert_int_equal(m.error_ratio_h.total, 3);
+	assert_true(fabs(m.error_ratio_h.sum - (2.0 / 10.0 + 2.5 / 10.5 + 3.0 / 5.0)) < 1e-9);
 }
 
 TEST(test_a_rejection_has_the_reason_that_all_candidates_share)
 {
 	static struct decision d;
-	struct metrics m;
 
-	metrics_init(&m);
+	tally_init(&m);
 	d = (struct decision){ .n_candidates = 2, .chosen = -1, .smallest_slo_s = NAN };
 	d.candidate[0].reasons = REASON_MEMORY | REASON_SLO_EXCEEDED;
 	d.candidate[1].reasons = REASON_MEMORY;
-	metrics_decided(&m, SCHED_REJECTED, &d);
+	tally_verdict(&m, SCHED_REJECTED, &d);
 	d.candidate[1].reasons = REASON_NO_BOUND;
-	metrics_decided(&m, SCHED_REJECTED, &d);
+	tally_verdict(&m, SCHED_REJECTED, &d);
 	d.smallest_slo_s = 3.0;
-	metrics_decided(&m, SCHED_REJECTED, &d);
-	metrics_decided(&m, SCHED_PROMISED, &d);
+	tally_verdict(&m, SCHED_REJECTED, &d);
+	tally_verdict(&m, SCHED_PROMISED, &d);
 	assert_int_equal(m.rejected[__builtin_ctz(REASON_MEMORY)], 1);
-	assert_int_equal(m.rejected[METRICS_ERROR_CODES - 1], 1);
+	assert_int_equal(m.rejected[TALLY_CODES - 1], 1);
 	assert_int_equal(m.rejected[__builtin_ctz(REASON_SLO_EXCEEDED)], 1);
 	assert_int_equal(m.verdict[SCHED_REJECTED], 3);
 	assert_int_equal(m.verdict[SCHED_PROMISED], 1);

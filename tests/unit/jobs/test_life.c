@@ -40,6 +40,8 @@ static const char *const action_name[] = {
 	[LIFE_ADD_OBSERVATION] = "observation",
 	[LIFE_AWAIT] = "await",
 	[LIFE_SPAWN] = "spawn",
+	[LIFE_RETRY] = "retry",
+	[LIFE_IDLE] = "idle",
 	[LIFE_STOP] = "stop",
 	[LIFE_ADOPT] = "adopt",
 	[LIFE_FORGET] = "forget",
@@ -342,7 +344,7 @@ LIFE_TEST(test_life_saves_and_tells_when_the_process_is_there)
 	turn(job, 104.0);
 	simple(LIFE_DURABLE, job, 104.1);
 	started(job, 105.5, 77);
-	expect("update wait ask tell:started");
+	expect("update idle wait ask tell:started");
 	assert_true(find(LIFE_COUNT_WAIT)->time_s == 5.5);
 	assert_string_equal(find(LIFE_ESTIMATE)->what, "start");
 	assert_int_equal(job->row.started_ns, 105 * S + S / 2);
@@ -356,15 +358,15 @@ LIFE_TEST(test_life_asks_the_owner_of_an_advised_job_when_that_is_on_disk)
 	turn(job, 104.0);
 	expect("decision await");
 	assert_int_equal(job->row.state, JOB_QUEUED);
-	assert_true(job->ready);
+	assert_int_equal(job->step, STEP_READY);
 	assert_string_equal(job->decision_text, "{\"start\":1}");
 	simple(LIFE_DURABLE, job, 104.1);
 	expect("tell:ready");
 	started(job, 109.0, 0);
-	expect("update wait ask tell:started");
+	expect("update idle wait ask tell:started");
 	assert_int_equal(job->row.state, JOB_RUNNING);
 	assert_int_equal(job->row.started_ns, 109 * S);
-	assert_false(job->ready);
+	assert_int_equal(job->step, STEP_BEGUN);
 	simple(LIFE_DURABLE, job, 110.0); /* nothing waits any more */
 	expect("");
 }
@@ -675,7 +677,7 @@ LIFE_TEST(test_life_cancels_at_once_what_does_not_run_here)
 	turn(ready, 104.0);
 	for (size_t i = 0; i < 4; i++) {
 		simple(LIFE_CANCEL, all[i], 106.0);
-		expect("update forget tell:cancelled close");
+		expect("update forget ended tell:cancelled close");
 		assert_int_equal(all[i]->row.state, JOB_CANCELLED);
 		assert_string_equal(all[i]->row.reason, "cancelled");
 		assert_int_equal(all[i]->row.slo_outcome, SLO_NONE);
@@ -695,7 +697,7 @@ LIFE_TEST(test_life_saves_a_cancel_and_then_stops_the_process)
 	assert_int_equal(job->row.state, JOB_RUNNING);
 	assert_string_equal(job->row.reason, LIFE_CANCELLED);
 	ended(job, outcome(job, 0, 105.0, 107.0), 107.0); /* it ended well all the same */
-	expect("update forget tell:cancelled close");
+	expect("update forget ended tell:cancelled close");
 	assert_int_equal(job->row.state, JOB_CANCELLED);
 }
 
@@ -707,7 +709,7 @@ LIFE_TEST(test_life_of_a_cancelled_job_that_is_not_there_is_over)
 	simple(LIFE_CANCEL, job, 106.0);
 	e.gone = true;
 	send(&e);
-	expect("update forget tell:cancelled close");
+	expect("update forget ended tell:cancelled close");
 	assert_int_equal(job->row.state, JOB_CANCELLED);
 }
 
@@ -943,13 +945,13 @@ LIFE_TEST(test_life_counts_the_ended_again_and_asks_nothing_of_the_others)
 
 	for (size_t i = 0; i < 7; i++) {
 		restored(i + 1, "run", all[i], NULL);
-		expect(i < 3 ? "ended" : "");
+		expect(i < 4 ? "ended" : "");
 	}
 	assert_int_equal(jobs.live.n, 2);
 	assert_int_equal(jobs.ended.n, 5);
 	restored(8, "run", JOB_CANCELLED, LIFE_NO_CHANCE); /* its objective was missed */
 	expect("ended");
-	assert_true(restored(9, "run", JOB_RUNNING, LIFE_NO_CHANCE)->cancelling);
+	assert_true(restored(9, "run", JOB_RUNNING, LIFE_NO_CHANCE)->step == STEP_GIVEN_UP);
 }
 
 LIFE_TEST(test_life_comes_back_with_its_promise_and_its_batch)
@@ -1004,7 +1006,7 @@ LIFE_TEST(test_life_does_not_start_what_was_cancelled_and_stops_it_where_it_runs
 
 	simple(LIFE_RESUMED, unstarted, 200.0);
 	simple(LIFE_UNSTARTED, unstarted, 200.0);
-	expect("update forget tell:cancelled close");
+	expect("update forget ended tell:cancelled close");
 	simple(LIFE_RESUMED, runs, 200.0);
 	simple(LIFE_ADOPTED, runs, 200.0);
 	expect("stop");
@@ -1016,7 +1018,7 @@ LIFE_TEST(test_life_of_a_queued_job_with_a_reason_is_not_cancelled)
 {
 	struct job *job = restored(1, "run", JOB_QUEUED, LIFE_CANCELLED); /* whatever the reason says */
 
-	assert_false(job->cancelling);
+	assert_int_equal(job->step, STEP_NONE);
 }
 
 LIFE_TEST(test_life_repeats_an_early_stop_that_may_not_have_been_sent)

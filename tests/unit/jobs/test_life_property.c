@@ -1,7 +1,7 @@
 /* scheduler/jobs/life against a model of the world, in random histories: clients that retry, owners of
- * advised jobs, a store that loses what is not on disk yet, supervisors of which one can claim a job. The
- * daemon dies between any two actions, also while it restores, and another one goes on from what was on
- * disk.
+ * advised jobs, a store that loses what is not on disk yet, supervisors of which one can claim a job, a
+ * machine that can not start a job now, engines that let jobs wait or are away. The daemon dies between any
+ * two actions, also while it restores, and another one goes on from what was on disk.
  *
  * Every job has a script that says what is asked and how its run ends, so it is known what must become of
  * it: the same with crashes and without. A third of the histories has none. LIFE_HISTORIES in the
@@ -25,7 +25,8 @@
 #define ADVISE_TIMEOUT_S 100.0
 
 struct script { /* what a job's client, owner and process do */
-	bool advised, absent, late, may_cancel, loses_chance;
+	bool advised, absent, late, may_cancel, loses_chance, engine;
+	int delays; /* so often the machine lacks what starts it */
 	enum sched_verdict verdict;
 	int exit_code;
 	int retry, fails; /* so many runs fail before one that ends as exit_code says */
@@ -66,7 +67,7 @@ struct run { /* of a job id; processes outlive the daemon */
 	double batch, accuracy;
 	int64_t started_ns, ended_ns;
 	/* of the daemon that lives now */
-	bool known, told_started, stop_pending;
+	bool known, told_started, stop_pending, told_waits;
 };
 
 static struct world {
@@ -94,7 +95,8 @@ static struct world {
 		size_t batch;
 	} await[64];
 	size_t n_awaits;
-	bool scheduled[MAX_IDS], started[MAX_IDS]; /* what its scheduler knows */
+	bool scheduled[MAX_IDS], started[MAX_IDS], idle[MAX_IDS]; /* what its scheduler knows */
+	bool retries[MAX_IDS]; /* TRY_AGAIN is to come */
 	bool ready_told[MAX_IDS];
 	unsigned learned[MAX_IDS];
 	int crash_in; /* actions; below 0: never */
@@ -102,7 +104,7 @@ static struct world {
 } w;
 
 static struct jobs jobs; /* made once: it is large */
-static unsigned long crashes, history, n_given_up, n_repeated, n_waited, n_not_ok;
+static unsigned long crashes, history, n_given_up, n_repeated, n_waited, n_not_ok, n_delayed, n_at_engine;
 
 static bool chance(double p)
 {
@@ -191,6 +193,38 @@ static void check_spawn(const struct job *job)
 	assert_int_equal(job->identity[JOB_IDENTITY - 1] - '0', job->row.attempt); /* a claim of its own */
 }
 
+/* An executor has a job, or nobody has and it is tried again; its scheduler knows whether work is done. */
+static void check_step(const struct job *job)
+{
+	const struct run *run = run_of(job);
+	enum job_step s = job->step;
+	bool runs = job->row.state == JOB_RUNNING;
+
+	assert_true(s == STEP_NONE ? job->row.state == JOB_QUEUED
+				   : runs == (s != STEP_READY) && w.started[job->id]);
+	if (life_advised(job) || !runs)
+		return;
+	assert_true(s != STEP_DELAYED || (w.retries[job->id] && !run->known));
+	assert_true(s != STEP_STARTING || !run->known);
+	assert_true(s != STEP_AT_ENGINE || (w.script[script_of(job->key)].engine && run->known));
+	assert_true(s != STEP_BEGUN || run->claimed);
+	assert_true(!w.idle[job->id] || s != STEP_BEGUN);
+	assert_true(w.idle[job->id] || (s != STEP_AT_ENGINE && s != STEP_DELAYED));
+	assert_true(!job->waits_for == (s == STEP_STARTING || s == STEP_BEGUN) || s == STEP_SPAWNED ||
+		    life_stops(job));
+}
+
+/* It can not be started now: nothing of it ran. */
+static bool delay(struct job *job)
+{
+	struct life_event e = event_of(LIFE_DELAYED, job);
+
+	n_delayed++;
+	run_of(job)->known = run_of(job)->stop_pending = false;
+	e.text = "no processes";
+	return event(&e);
+}
+
 static void do_stop(struct job *job, bool *out_gone)
 {
 	struct run *run = run_of(job);
@@ -198,7 +232,7 @@ static void do_stop(struct job *job, bool *out_gone)
 	*out_gone = !run->known;
 	if (!run->known)
 		return;
-	if (!job->cancelling) { /* early: only the row tells the next daemon why */
+	if (job->step == STEP_EARLY) { /* early: only the row tells the next daemon why */
 		assert_true(w.disk[job->id].r.stopped_epoch > 0.0);
 	}
 	if (run->claimed)
@@ -224,6 +258,10 @@ static bool do_action(const struct life_action *a)
 	case LIFE_SPAWN:
 		check_spawn(job);
 		assert_false(run->known);
+		if (w.script[script_of(job->key)].delays > 0 && chance(0.5)) {
+			w.script[script_of(job->key)].delays--;
+			return delay(job);
+		}
 		run->known = true;
 		run->orders++;
 		if (!run->claimed)
@@ -244,7 +282,12 @@ static bool do_action(const struct life_action *a)
 		return simple_event(run->known ? LIFE_ADOPTED : LIFE_UNSTARTED, job);
 	case LIFE_FORGET:
 		assert_true(w.scheduled[job->id] || w.unscheduled[job->id]);
-		w.scheduled[job->id] = w.started[job->id] = w.unscheduled[job->id] = false;
+		w.scheduled[job->id] = w.started[job->id] = w.unscheduled[job->id] = w.idle[job->id] = false;
+		break;
+	case LIFE_RETRY: w.retries[job->id] = true; break;
+	case LIFE_IDLE:
+		assert_true(w.started[job->id]);
+		w.idle[job->id] = a->idle;
 		break;
 	case LIFE_ADMIT:
 		assert_false(w.scheduled[job->id]);
@@ -253,7 +296,7 @@ static bool do_action(const struct life_action *a)
 	case LIFE_TELL:
 		if (!strcmp(a->what, "ready"))
 			w.ready_told[job->id] = true;
-		if (!strcmp(a->what, "stopping") && job->cancelling)
+		if (!strcmp(a->what, "stopping") && job->step != STEP_EARLY_AWAITS)
 			w.victim[job->id] = true;
 		break;
 	case LIFE_LEARN:
@@ -444,7 +487,7 @@ static void start_by_owner(size_t i)
 		c->start = WAITING;
 		return;
 	}
-	if (!job->ready) {
+	if (job->step != STEP_READY) {
 		w.started[job->id] = true;
 		pretend_decide(i, true, &decision);
 		e = event_of(LIFE_TURN, job);
@@ -540,10 +583,28 @@ static void process_moves(uint64_t id)
 static void executor_tells(struct job *job)
 {
 	struct run *run = run_of(job);
-	const struct script *s = &w.script[script_of(job->key)];
+	struct script *script = &w.script[script_of(job->key)];
+	const struct script *s = script;
 	struct life_event e;
 
-	if (life_advised(job) || !run->known || !run->claimed)
+	if (life_advised(job) || !run->known)
+		return;
+	if (!run->claimed && run->orders == 1 && script->delays > 0 && chance(0.5)) {
+		script->delays--; /* its supervisor was not there in the end */
+		run->orders--;
+		run->told_waits = false;
+		delay(job);
+		return;
+	}
+	if (s->engine && (!run->told_waits || chance(0.1))) { /* or it is away, whether the job runs or not */
+		run->told_waits = true;
+		n_at_engine++;
+		e = event_of(LIFE_WAITS, job);
+		e.text = "waiting for the engine";
+		event(&e);
+		return;
+	}
+	if (!run->claimed)
 		return;
 	if (!run->told_started) {
 		run->told_started = true;
@@ -607,6 +668,8 @@ static void forget_memory(void)
 	memset(w.scheduled, 0, sizeof w.scheduled);
 	memset(w.started, 0, sizeof w.started);
 	memset(w.unscheduled, 0, sizeof w.unscheduled);
+	memset(w.idle, 0, sizeof w.idle);
+	memset(w.retries, 0, sizeof w.retries);
 	memset(w.ready_told, 0, sizeof w.ready_told);
 	memset(w.learned, 0, sizeof w.learned);
 }
@@ -628,7 +691,7 @@ static void crash(void)
 
 		if (run->orders > 0 && chance(0.5)) /* not forked yet; otherwise the supervisor goes on */
 			run->orders--;
-		run->known = run->told_started = run->stop_pending = false;
+		run->known = run->told_started = run->stop_pending = run->told_waits = false;
 	}
 	for (size_t i = 0; i < w.n_jobs; i++) {
 		struct client *c = &w.client[i];
@@ -741,6 +804,10 @@ static void step(bool hurry)
 	default:
 		if (job && w.script[script_of(job->key)].absent)
 			simple_event(LIFE_TICK, job);
+		if (job && (w.retries[job->id] || chance(0.1))) { /* or one that is delayed no more */
+			w.retries[job->id] = false;
+			simple_event(LIFE_TRY_AGAIN, job);
+		}
 		commit();
 		break;
 	}
@@ -766,6 +833,8 @@ static void draw_script(struct script *s, size_t i)
 	s->accuracy = 0.5 + 0.01 * (double)i;
 	s->retry = s->advised || s->late ? 0 : (int)below(ATTEMPTS);
 	s->fails = s->advised || s->late ? 0 : (int)below(ATTEMPTS);
+	s->engine = !s->advised && chance(0.3);
+	s->delays = chance(0.4) ? 1 + (int)below(3) : 0;
 	s->after = i && chance(0.3) ? (int)below((unsigned)i) : -1;
 	s->after_ok = chance(0.5);
 }
@@ -804,6 +873,8 @@ static void live_through(uint64_t seed)
 			w.now_ns += 1000000000;
 			restore();
 		}
+		for (const struct job *job = jobs.live.first; job; job = job->after)
+			check_step(job);
 	}
 	assert_true(step_no < MAX_STEPS);
 }
@@ -919,10 +990,11 @@ TEST(test_life_loses_no_job_runs_none_twice_and_keeps_every_promise_whenever_the
 		check_all();
 	}
 	printf("%lu histories, %lu crashes, %lu jobs without a chance, %lu repeated, %lu after others, %lu "
-	       "not ok\n",
-	       n, crashes, n_given_up, n_repeated, n_waited, n_not_ok);
+	       "not ok, %lu delays, %lu waits at engines\n",
+	       n, crashes, n_given_up, n_repeated, n_waited, n_not_ok, n_delayed, n_at_engine);
 	assert_true(n < 1000 || (crashes > n / 2 && n_given_up > n / 20));
 	assert_true(n < 1000 || (n_repeated > n / 10 && n_waited > n / 10 && n_not_ok > n / 50));
+	assert_true(n < 1000 || (n_delayed > n / 4 && n_at_engine > n / 4));
 	forget_memory();
 	jobs_release(&jobs);
 }

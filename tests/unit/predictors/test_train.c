@@ -288,7 +288,7 @@ TEST(test_table_without_accuracy_trains_time_alone)
 	strbuf_release(&text);
 }
 
-TEST(test_one_row_trains_without_scores_or_bounds_and_says_so)
+TEST(test_one_row_trains_without_scores_and_says_so)
 {
 	struct fixture f;
 	struct train_report r;
@@ -298,7 +298,7 @@ TEST(test_one_row_trains_without_scores_or_bounds_and_says_so)
 	make(&f, "network,cpus,njobs,batch,time_s\nlenet5,1,1,64,123.5\n", GRID);
 	m = train(&f, NULL, 0, &r);
 	assert_int_equal(m->time.conformal.n, 0);
-	assert_true(noticed(&r, "no bounds"));
+	assert_true(noticed(&r, "no scores"));
 	for (int i = 0; i < 8; i++)
 		x[i] = 1;
 	predictor_predict(&m->time.predictor, x, 1, &out);
@@ -323,6 +323,77 @@ TEST(test_few_rows_make_fewer_folds_and_no_promise)
 	model_free(m);
 	train_report_release(&r);
 	drop(&f);
+}
+
+/* From the first run on. What was never run is promised far less than a run again. */
+TEST(test_a_law_of_one_to_three_runs_has_wide_bounds)
+{
+	static const char *const rows[] = { "a,1,1,64,10\n", "a,1,1,64,10\na,1,1,64,10.2\na,1,1,64,9.9\n",
+					    "a,1,1,64,10\na,1,1,128,7\n" };
+	struct strbuf text = { 0 };
+	struct fixture f;
+	struct train_report r;
+	struct model *m;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		double again, other;
+
+		strbuf_reset(&text);
+		strbuf_puts(&text, "network,cpus,njobs,batch,time_s\n");
+		strbuf_puts(&text, rows[i]);
+		make(&f, strbuf_text(&text), "{\"hybrid\":{\"trees\":[10]}}");
+		m = train(&f, NULL, 0, &r);
+		again = model_bound_factor(m, &m->time, KNOWS_SETTING, 0.9);
+		other = model_bound_factor(m, &m->time, KNOWS_CONTEXT, 0.9);
+		assert_true(again > 1.2 && again < 2.0);
+		assert_true(other >= again);
+		assert_non_null(strstr(m->time.residuals_by, "assumed"));
+		assert_true(isnan(model_bound_factor(m, &m->time, KNOWS_SETTING, 0.99)));
+		model_free(m);
+		train_report_release(&r);
+		drop(&f);
+	}
+	strbuf_release(&text);
+}
+
+/* Three batches, one epoch each: no run says what more epochs take, so a model without a queue takes each for
+ * as long as the first. */
+TEST(test_epochs_that_never_varied_are_taken_as_linear)
+{
+	static const char *const grid[] = {
+		"{\"hybrid\":{\"trees\":[10],\"queue\":[\"none\"],\"effects\":[\"yes\"]}}",
+		"{\"hybrid\":{\"trees\":[10],\"queue\":[\"none\"]}}"
+	};
+	struct fixture f;
+	struct train_report r;
+	struct model *m;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct job_values v;
+		double x[FEATURES_MAX], one, ten, thousand;
+
+		make(&f,
+		     "network,cpus,njobs,batch,epochs,time_s\na,1,1,64,2,10\na,1,1,128,2,7\na,1,1,16,2,20\n",
+		     grid[i]);
+		m = train(&f, NULL, 0, &r);
+		assert_int_equal(job_values_init(&v, f.schema, NULL), 0);
+		assert_int_equal(
+			job_values_parse(&v, f.schema, "network=a,cpus=1,njobs=1,batch=64,epochs=2", NULL),
+			0);
+		features_encode_job(m->features, &v, x);
+		predictor_predict(&m->time.predictor, x, 1, &one);
+		job_values_parse(&v, f.schema, "network=a,cpus=1,njobs=1,batch=64,epochs=20", NULL);
+		features_encode_job(m->features, &v, x);
+		predictor_predict(&m->time.predictor, x, 1, &ten);
+		job_values_parse(&v, f.schema, "network=a,cpus=1,njobs=1,batch=64,epochs=2000", NULL);
+		features_encode_job(m->features, &v, x);
+		predictor_predict(&m->time.predictor, x, 1, &thousand);
+		assert_true(fabs(ten / one - 10.0) < 1e-9 && fabs(thousand / one - 1000.0) < 1e-6);
+		job_values_release(&v);
+		model_free(m);
+		train_report_release(&r);
+		drop(&f);
+	}
 }
 
 TEST(test_rows_without_accuracy_are_left_out_of_that_model_only)

@@ -128,6 +128,7 @@ struct machine {
 	double busy, idle, waited_us; /* so far */
 	double ours;
 	bool ran; /* how much of ours did is known */
+	double favour; /* ours run so many times as long as their number entitles them to; 0: once */
 	double unseen; /* that wait when it is read, and not otherwise */
 	bool no_pressure;
 	struct other_load o;
@@ -149,7 +150,9 @@ static double play(struct machine *m, double processes, double dt)
 		 m->waited_us);
 	return other_load_sample(
 		&m->o, text, m->no_pressure ? NULL : pressure,
-		(struct other_load_ours){ m->ours, m->ran ? on_cpu * fmin(1.0, m->ours / processes) : NAN },
+		(struct other_load_ours){ m->ours, m->ran ? on_cpu * fmin(1.0, m->ours / processes) *
+								    (m->favour > 0.0 ? m->favour : 1.0)
+							  : NAN },
 		dt);
 }
 
@@ -211,6 +214,28 @@ TEST(test_nobody_else_wants_what_nobody_else_runs)
 	m = (struct machine){ .ours = 4.0, .unseen = 2.0, .ran = true };
 	play_for(&m, 6.0, 60.0);
 	assert_true(fabs(other_load_mean(&m.o) - 2.0) < 0.05);
+}
+
+/* The kernel shares between sessions first: eight others in one session leave ours as much as three would. */
+TEST(test_what_ours_felt_of_others_holds_when_none_of_ours_runs)
+{
+	struct machine m = { .ours = 1.0, .ran = true, .favour = 2.25 };
+	double sum_s;
+
+	assert_true(fabs(play_for(&m, 9.0, 60.0) - 3.0) < 0.05);
+	m.ours = 0.0;
+	assert_true(fabs(play_for(&m, 8.0, 60.0) - 3.0) < 0.05);
+	assert_true(play_for(&m, 0.0, 10.0) == 0.0);
+	assert_true(fabs(play_for(&m, 16.0, 60.0) - 6.0) < 0.1); /* twice as many */
+	play_for(&m, 8.0, 20.0);
+	sum_s = m.o.estimate_s;
+	play_for(&m, 8.0, 10.0);
+	assert_true(fabs(m.o.estimate_s - sum_s - 30.0) < 1.0);
+	/* ours that were alone on the machine have told nothing about others */
+	m = (struct machine){ .ours = 4.0, .unseen = 2.0, .ran = true };
+	play_for(&m, 4.0, 60.0);
+	m.ours = m.unseen = 0.0;
+	assert_true(fabs(play_for(&m, 5.0, 60.0) - 5.0) < 0.05);
 }
 
 TEST(test_a_short_burst_moves_little)

@@ -1,13 +1,13 @@
-/* scheduler/daemon/outcome_stats: what `stats` says of ended jobs, worked out by hand. */
+/* scheduler/daemon/tally: what `stats` and the metrics say of ended jobs, worked out by hand. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/strbuf.h"
-#include "scheduler/daemon/outcome_stats.h"
+#include "scheduler/daemon/tally.h"
 #include "tests/support/test.h"
 
-static struct outcome_stats stats;
+static struct tally stats;
 
 static struct job_record ended(enum job_state state, enum slo_outcome outcome, double run_s)
 {
@@ -34,26 +34,26 @@ static const struct json *told(struct json **root)
 
 	json_begin(&w, &text, false);
 	json_open(&w, '{');
-	outcome_stats_sums_json(&stats, &w);
-	outcome_stats_types_json(&stats, &w);
+	tally_sums_json(&stats, &w);
+	tally_types_json(&stats, &w);
 	json_close(&w, '}');
 	assert_int_equal(json_parse("stats", text.text, text.len, root, NULL), 0);
 	strbuf_release(&text);
 	return *root;
 }
 
-TEST(test_outcome_stats_counts_promises_coverage_and_errors)
+TEST(test_tally_counts_promises_coverage_and_errors)
 {
 	struct job_record row = ended(JOB_DONE, SLO_MET, 10.0); /* just inside the bound */
 	const struct json *v, *type, *level;
 	struct json *root;
 
-	stats = (struct outcome_stats){ 0 };
-	outcome_stats_ended(&stats, &row);
+	tally_init(&stats);
+	tally_ended(&stats, &row, row.ended_ns);
 	row = ended(JOB_DONE, SLO_MISSED, 12.0);
-	outcome_stats_ended(&stats, &row);
+	tally_ended(&stats, &row, row.ended_ns);
 	row = ended(JOB_FAILED, SLO_MISSED, 1.0); /* missed its promise, but says nothing of times */
-	outcome_stats_ended(&stats, &row);
+	tally_ended(&stats, &row, row.ended_ns);
 	v = told(&root);
 	assert_int_equal(json_number(json_get(json_get(v, "slo"), "promised"), 0), 3);
 	assert_int_equal(json_number(json_get(json_get(v, "slo"), "met"), 0), 1);
@@ -68,45 +68,77 @@ TEST(test_outcome_stats_counts_promises_coverage_and_errors)
 	json_free(root);
 }
 
-TEST(test_outcome_stats_says_null_where_nothing_is_known)
+TEST(test_tally_says_null_where_nothing_is_known)
 {
 	struct json *root;
 
-	stats = (struct outcome_stats){ 0 };
+	tally_init(&stats);
 	assert_int_equal(json_type(json_get(json_get(told(&root), "slo"), "attainment")), JSON_NULL);
 	assert_int_equal(json_type(json_get(json_get(root, "decision"), "p99_us")), JSON_NULL);
 	json_free(root);
 }
 
-TEST(test_outcome_stats_quantiles_are_of_the_latest)
+TEST(test_tally_quantiles_are_of_the_latest)
 {
 	struct json *root;
 	const struct json *v;
 
-	stats = (struct outcome_stats){ 0 };
-	for (int i = 0; i < OUTCOME_STATS_RING; i++)
-		outcome_stats_decision(&stats, 1e6); /* all pushed out by what follows */
-	for (int i = 0; i < OUTCOME_STATS_RING; i++)
-		outcome_stats_decision(&stats, i);
+	tally_init(&stats);
+	for (int i = 0; i < TALLY_RING; i++)
+		tally_decision(&stats, 1e6); /* all pushed out by what follows */
+	for (int i = 0; i < TALLY_RING; i++)
+		tally_decision(&stats, i);
 	v = json_get(told(&root), "decision");
-	assert_int_equal(json_number(json_get(v, "n"), 0), 2 * OUTCOME_STATS_RING);
-	assert_true(fabs(json_number(json_get(v, "p99_us"), 0) - 0.99 * OUTCOME_STATS_RING) < 2.0);
+	assert_int_equal(json_number(json_get(v, "n"), 0), 2 * TALLY_RING);
+	assert_true(fabs(json_number(json_get(v, "p99_us"), 0) - 0.99 * TALLY_RING) < 2.0);
 	json_free(root);
 }
 
-TEST(test_outcome_stats_keeps_to_its_room)
+TEST(test_tally_keeps_to_its_room)
 {
 	char name[16];
 
-	stats = (struct outcome_stats){ 0 };
-	for (int i = 0; i < OUTCOME_STATS_MAX_TYPES + 10; i++) {
+	tally_init(&stats);
+	for (int i = 0; i < CONFIG_MAX_TYPES + 10; i++) {
 		struct job_record row = ended(JOB_DONE, SLO_MET, 1.0);
 
 		snprintf(name, sizeof name, "type%d", i);
 		row.type = name;
 		row.confidence = 0.01 * (i % 90 + 1);
-		outcome_stats_ended(&stats, &row);
+		tally_ended(&stats, &row, row.ended_ns);
 	}
-	assert_int_equal(stats.n_types, OUTCOME_STATS_MAX_TYPES);
-	assert_int_equal(stats.n_levels, OUTCOME_STATS_MAX_LEVELS);
+	assert_int_equal(stats.ever.n_types, CONFIG_MAX_TYPES);
+	assert_int_equal(stats.ever.levels.n, TALLY_LEVELS);
+}
+
+/* Counters of a monitoring system begin at 0 with every start, and what `stats` says goes on. */
+TEST(test_a_restart_counts_the_jobs_before_it_for_stats_alone)
+{
+	struct job_record row = ended(JOB_DONE, SLO_MET, 10.0);
+
+	tally_init(&stats);
+	tally_ended(&stats, &row, row.ended_ns);
+	tally_begins(&stats);
+	row.slo_outcome = SLO_MISSED;
+	tally_ended(&stats, &row, row.ended_ns);
+	assert_int_equal(stats.ever.slo[0] + stats.ever.slo[1], 2);
+	assert_int_equal(stats.here.slo[0] + stats.here.slo[1], 1);
+	assert_int_equal(stats.ever.levels.item[0].n, 2);
+	assert_int_equal(stats.here.type[0].bounded, 1);
+	assert_int_equal(stats.run_h.total, 1);
+}
+
+TEST(test_a_job_cancelled_by_request_is_no_outcome)
+{
+	struct job_record row = ended(JOB_CANCELLED, SLO_NONE, 1.0), given_up = row;
+
+	tally_init(&stats);
+	tally_ended(&stats, &row, row.ended_ns);
+	assert_int_equal(stats.ever.n_types, 0);
+	assert_int_equal(stats.here.ended[JOB_CANCELLED], 1);
+	given_up.verdict = VERDICT_CHANCE;
+	given_up.slo_outcome = SLO_MISSED;
+	tally_ended(&stats, &given_up, row.ended_ns);
+	assert_int_equal(stats.ever.type[0].ended, 1);
+	assert_int_equal(stats.ever.chances[1], 1);
 }
