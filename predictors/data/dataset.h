@@ -37,8 +37,7 @@ struct dataset {
 	const uint8_t *factor;   /* n_features, 1 where the feature is a factor, 0 where derived; may be NULL:
 	                          * all factors */
 	const uint8_t *role;     /* n_features, enum feature_role, borrowed; may be NULL: nothing is known */
-	const uint16_t *column;  /* n_features: 0/1 columns of one category have the same number; borrowed;
-	                          * may be NULL: nothing is known */
+	const uint16_t *column;  /* n_features, borrowed: one number a category; NULL: not known */
 };
 
 /* Copies the rows given (with repetition if asked for); name, factor, role and column stay borrowed. */

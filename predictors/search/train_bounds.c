@@ -242,11 +242,13 @@ static int score_residuals(struct training *tr, const struct dataset *d, bool is
 
 #define PRIOR_GROUPS 4.0 /* what is known better errs as much as what is known less, until so many show it */
 #define MOST_SCORES 5000 /* kept of the residuals */
+#define FAR_SIZES 3.0
+#define NORMAL_MAD 1.4826 /* the median of the sizes of normal errors, to their standard deviation */
 
 struct residuals { /* in log time, of rows that were held out in some way */
 	double *value, *spread; /* spread: the model's own, at that row */
 	uint8_t *knows;
-	size_t n, room;
+	size_t n, room, n_strangers; /* of n: whose name was held out */
 	size_t groups[N_FAMILIARITIES];
 	struct {
 		double square, product; /* mean square; mean product of two settings' */
@@ -271,33 +273,34 @@ static double find_shared(const struct residuals *r)
 	return n >= 3.0 && shared > 0.0 ? fmin(shared * n / (n + 1.0), MOST_SHARED) : 0.0;
 }
 
-/* The mean square of the residuals of one case, over the model's spread to the power of `trust`. NaN: there
- * are none. */
-static double mean_square(const struct residuals *r, int knows, double trust)
+/* The mean square of the residuals of one case, over the model's spread to the power of `trust`. Those beyond
+ * FAR_SIZES typical sizes count as if they were there: a few rows that the model has no idea of must not
+ * widen the bounds of all others. size: room for all. NaN: there are none. */
+static double mean_square(const struct residuals *r, int knows, double trust, double *size)
 {
-	double sum = 0.0;
+	double sum = 0.0, far;
 	size_t n = 0;
 
-	for (size_t i = 0; i < r->n; i++) {
-		double size = r->value[i] / pow(r->spread[i], trust);
-
-		if (r->knows[i] != knows)
-			continue;
-		sum += size * size;
-		n++;
-	}
-	return n ? sum / (double)n : NAN;
+	for (size_t i = 0; i < r->n; i++)
+		if (r->knows[i] == knows)
+			size[n++] = fabs(r->value[i]) / pow(r->spread[i], trust);
+	if (!n)
+		return NAN;
+	far = FAR_SIZES * NORMAL_MAD * stats_median(size, n); /* sorts or not: all are still there */
+	for (size_t i = 0; i < n; i++)
+		sum += far > 0.0 && size[i] > far ? far * far : size[i] * size[i];
+	return sum / (double)n;
 }
 
 /* One scale for each case. A case that has few groups leans on the case that is known less, and is widened by
  * what Student's t asks for beyond the one with the most groups. What is known better does not err more. */
-static size_t find_scales(const struct residuals *r, double trust, double out[N_FAMILIARITIES])
+static size_t find_scales(const struct residuals *r, double trust, double *size, double out[N_FAMILIARITIES])
 {
 	double behind[N_FAMILIARITIES], wider = NAN, wider_groups = 0.0;
 	size_t most = 0;
 
 	for (int k = N_FAMILIARITIES - 1; k >= 0; k--) {
-		double g = (double)r->groups[k], s2 = mean_square(r, k, trust);
+		double g = (double)r->groups[k], s2 = mean_square(r, k, trust, size);
 
 		if (!isnan(wider) && g > 0.0) {
 			out[k] = fmin(wider,
@@ -322,24 +325,35 @@ static size_t find_scales(const struct residuals *r, double trust, double out[N_
 	return most;
 }
 
+/* Rows whose name was held out have a scale, and no say in the shape of all errors: several of them share one
+ * that is large. If there are no others they count. */
+static bool has_say(const struct residuals *r, size_t i)
+{
+	return r->knows[i] != KNOWS_NO_NAME || r->n_strangers == r->n;
+}
+
 /* How far the model's own spread tells large errors from small ones: as it is, its root, or not at all.
  * The likelihood of a Laplace law decides, because a few large errors do not sway it. */
-static double find_trust(const struct residuals *r)
+static double find_trust(const struct residuals *r, double *size)
 {
 	static const double tried[] = { 1.0, 0.5, 0.0 };
 	double best = INFINITY, trust = 1.0;
 
 	for (size_t t = 0; t < sizeof tried / sizeof *tried; t++) {
 		double scale[N_FAMILIARITIES], logs = 0.0, sizes = 0.0;
+		size_t n = 0;
 
-		find_scales(r, tried[t], scale);
+		find_scales(r, tried[t], size, scale);
 		for (size_t i = 0; i < r->n; i++) {
 			double at = scale[r->knows[i]] * pow(r->spread[i], tried[t]);
 
+			if (!has_say(r, i))
+				continue;
+			n++;
 			logs += log(at);
 			sizes += fabs(r->value[i]) / at;
 		}
-		logs = logs / (double)r->n + log(fmax(sizes / (double)r->n, 1e-12));
+		logs = logs / (double)n + log(fmax(sizes / (double)n, 1e-12));
 		if (logs < best - 1e-9) {
 			best = logs;
 			trust = tried[t];
@@ -362,6 +376,7 @@ static void add_residuals(struct residuals *r, const struct cross_fit *c, const 
 			continue;
 		r->value[r->n] = e;
 		r->spread[r->n] = c->spread[i];
+		r->n_strangers += k == KNOWS_NO_NAME;
 		r->knows[r->n++] = k;
 		if (seen && !(seen[group[i]] & 1 << k)) {
 			seen[group[i]] |= (uint8_t)(1 << k);
@@ -496,6 +511,16 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 	return status;
 }
 
+/* Of the case that was held out most: the others lean on it. */
+static size_t most_groups(const struct residuals *r)
+{
+	size_t most = 0;
+
+	for (int k = 0; k < N_FAMILIARITIES; k++)
+		most = r->groups[k] > most ? r->groups[k] : most;
+	return most;
+}
+
 /* A table of few settings has fewer than three errors of a case, which is too few to tell their size. What is
  * missing is filled up with errors of this size, so that a single run carries a wide bound. */
 #define UNTOLD_GROUPS 3
@@ -503,7 +528,9 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 
 static void fill_up(struct residuals *r, char *by, size_t by_size)
 {
-	if (r->groups[KNOWS_CONTEXT] < UNTOLD_GROUPS)
+	if (most_groups(r) >= conformal_needed(0.9))
+		return;
+	if (most_groups(r) < UNTOLD_GROUPS)
 		snprintf(by + strlen(by), by_size - strlen(by), "%sassumed", *by ? " and " : "");
 	for (int k = KNOWS_SETTING; k <= KNOWS_CONTEXT; k++)
 		while (r->groups[k] < UNTOLD_GROUPS) {
@@ -514,20 +541,6 @@ static void fill_up(struct residuals *r, char *by, size_t by_size)
 			}
 			r->groups[k]++;
 		}
-}
-
-/* An end that is held out of a few settings tells what a model of even fewer gets wrong. What the others err
- * by tells nothing of a column that never varied, unless it is work, which adds up. */
-static double widening_of_few(const struct dataset *d, size_t f, double scale, double found)
-{
-	double w = fmin(found, WIDENING_UNKNOWN);
-
-	if (d->role && (d->role[f] == ROLE_EPOCHS || d->role[f] == ROLE_SAMPLES))
-		return w;
-	for (size_t i = 1; i < d->n_rows; i++)
-		if (d->x[i * d->n_features + f] != d->x[f])
-			return w;
-	return WIDENING_UNKNOWN * fmax(1.0, UNTOLD_SIZE / scale);
 }
 
 static void thin_scores(struct residuals *r)
@@ -570,26 +583,30 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 			       .knows = mem_array(room, 1),
 			       .room = room };
 	double scale[N_FAMILIARITIES], squares = 0.0, plain = 0.0, trust;
-	size_t groups = 0;
-	bool few;
-	int status = r.value && r.spread && r.knows ? spread_make(all, &out->spread, err)
-						    : err_nomem(err, "the residuals of %zu rows", d->n_rows);
+	double *size = mem_array(room, sizeof *size);
+	size_t groups = 0, kept = 0;
+	int status = r.value && r.spread && r.knows && size
+			     ? spread_make(all, &out->spread, err)
+			     : err_nomem(err, "the residuals of %zu rows", d->n_rows);
 
 	if (!status)
 		status = hold_out_all(tr, rows, best, out->spread, &r, out->permutation, out->residuals_by,
 				      sizeof out->residuals_by, err);
 	if (status)
 		goto out;
-	trust = r.groups[KNOWS_CONTEXT] < UNTOLD_GROUPS ? 0.0 : find_trust(&r);
-	few = r.groups[KNOWS_CONTEXT] < conformal_needed(0.9);
-	if (few)
-		fill_up(&r, out->residuals_by, sizeof out->residuals_by);
-	groups = find_scales(&r, trust, scale);
+	trust = most_groups(&r) < UNTOLD_GROUPS ? 0.0 : find_trust(&r, size);
+	fill_up(&r, out->residuals_by, sizeof out->residuals_by);
+	groups = find_scales(&r, trust, size, scale);
 	for (size_t i = 0; i < r.n; i++) {
+		double score = r.value[i] / (scale[r.knows[i]] * pow(r.spread[i], trust));
+
+		if (!has_say(&r, i))
+			continue;
 		plain += r.value[i] * r.value[i];
-		r.value[i] /= scale[r.knows[i]] * pow(r.spread[i], trust);
-		squares += r.value[i] * r.value[i];
+		squares += score * score;
+		r.value[kept++] = score;
 	}
+	r.n = kept;
 	spread_set(out->spread, scale, squares > 0.0 ? sqrt(fmax(plain / squares, 1e-12)) : 1.0, trust);
 	spread_set_shared(out->spread, find_shared(&r));
 	thin_scores(&r);
@@ -603,11 +620,10 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 			       : err_nomem(err, "%zu features", d->n_features);
 	if (!status && !r.groups[KNOWS_NO_NAME])
 		widening_of_names(out->widening, tr->model->features);
-	for (size_t f = 0; !status && few && f < d->n_features; f++)
-		out->widening[f] = widening_of_few(all, f, scale[KNOWS_CONTEXT], out->widening[f]);
 out:
 	free(r.value);
 	free(r.spread);
+	free(size);
 	free(r.knows);
 	return status;
 }
