@@ -1,6 +1,7 @@
 /* Durations: as people write them in options, files and requests, and as they like to read them. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/text/text.h"
@@ -180,5 +181,24 @@ char *text_seconds(double s, char *buf)
 			snprintf(p, size, "%lld d %02lld h", whole / 24, whole % 24);
 		}
 	}
+	return buf;
+}
+
+char *text_seconds_up(double s, char *buf)
+{
+	double scale, up;
+
+	if (!(s >= 0.0) || s >= 1e9)
+		return text_seconds(s, buf);
+	if (s >= 119.0) { /* in the unit that text_seconds() ends with */
+		double unit = s < 7000.0 ? 1.0 : s < 47.0 * 3600.0 ? 60.0 : 3600.0;
+
+		return text_seconds(unit * ceil(s / unit), buf);
+	}
+	scale = pow(10.0, s > 0.0 ? fmin(2.0 - floor(log10(s)), 9.0) : 0.0);
+	up = ceil(s * scale);
+	snprintf(buf, 32, "%.*f s", scale > 1.0 ? (int)lround(log10(scale)) : 0, up / scale);
+	if (strtod(buf, NULL) < s) /* the product itself was rounded down */
+		snprintf(buf, 32, "%.*f s", scale > 1.0 ? (int)lround(log10(scale)) : 0, (up + 1.0) / scale);
 	return buf;
 }

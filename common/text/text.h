@@ -60,6 +60,8 @@ int text_duration(const char *s, double *out_s, struct err *err);
 
 /* For people: "90 s", "12.3 ms", "2 h 05 min". Returns buf (at least 32 bytes). */
 char *text_seconds(double s, char *buf);
+/* The same as a limit that is enough when it is typed back: rounded up, in seconds below two minutes. */
+char *text_seconds_up(double s, char *buf);
 
 /* ---- moment.c ---- */
 

@@ -114,13 +114,16 @@ bool features_fill_constant(const struct features *f, size_t column, struct job_
 	return true;
 }
 
+bool feature_is_outside(const struct feature *f, double x)
+{
+	/* a missing x compares false with both ends, and so does any x with ends that are NaN */
+	return !(x >= f->min && x <= f->max) && !(isnan(x) && isnan(f->min));
+}
+
 int features_out_of_range(const struct features *f, const double *x)
 {
 	for (size_t i = 0; i < f->n; i++) {
-		const struct feature *feature = &f->feature[i];
-
-		/* a missing x compares false with both ends, and so does any x with ends that are NaN */
-		if (!(x[i] >= feature->min && x[i] <= feature->max) && !(isnan(x[i]) && isnan(feature->min)))
+		if (feature_is_outside(&f->feature[i], x[i]))
 			return (int)i;
 	}
 	return -1;

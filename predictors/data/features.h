@@ -66,8 +66,10 @@ bool features_fill_constant(const struct features *f, size_t column, struct job_
  * where they have no finite value. */
 void features_encode_job(const struct features *f, const struct job_values *v, double *x);
 
-/* The first feature whose x lies outside the training range, is missing where training had values, or is
- * there where training had none; -1: none. */
+/* Does x lie outside the training range, is it missing where training had values, or there where training
+ * had none? */
+bool feature_is_outside(const struct feature *f, double x);
+/* The first feature that is; -1: none. */
 int features_out_of_range(const struct features *f, const double *x);
 static inline bool features_extrapolated(const struct features *f, const double *x)
 {

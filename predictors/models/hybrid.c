@@ -76,25 +76,58 @@ static double log_rest(const struct hybrid *h, const double *x, double time_s)
 	return log(time_s) - log_prior(h, x, h->effects ? effects_at(h->effects, x) : 0.0);
 }
 
+/* Without a queue nothing says what more work than was ever measured takes: it is linear from there on, which
+ * counts a start-up more than once, but never too little. Brings the epochs and samples of x back to the most
+ * that the table has, in out, and returns the logarithm of what was taken away. */
+static double take_work(const struct hybrid *h, const double *x, double *out)
+{
+	static const enum feature_role work[] = { ROLE_EPOCHS, ROLE_SAMPLES };
+	double more = 0.0;
+
+	for (size_t k = 0; h->queue.kind == QUEUE_NONE && k < sizeof work / sizeof *work; k++) {
+		int f = h->queue.map.at[work[k]];
+		double most = f >= 0 ? h->ranges.high[f] : NAN;
+
+		if (!(f >= 0 && most > 0.0 && x[f] > most))
+			continue;
+		if (more == 0.0)
+			memcpy(out, x, h->n_features * sizeof *out);
+		out[f] = most;
+		more += log(x[f] / most);
+	}
+	return more;
+}
+
 static void hybrid_predict(const void *self, const double *x, size_t n_rows, double *out)
 {
 	const struct hybrid *h = self;
-	double inside[PASS_CELLS], shrink[PASS_CELLS], effect[PASS_CELLS];
+	double inside[PASS_CELLS], shrink[PASS_CELLS], effect[PASS_CELLS], most[FEATURES_MAX];
 	size_t per_pass = PASS_CELLS / h->n_features; /* FEATURES_MAX leaves room for two */
 
 	for (size_t done = 0; done < n_rows; done += per_pass) {
 		size_t n = n_rows - done < per_pass ? n_rows - done : per_pass;
 
-		for (size_t i = 0; i < n; i++)
-			shrink[i] = 1.0 / (1.0 + ranges_pull_in(&h->ranges, x + (done + i) * h->n_features,
-								inside + i * h->n_features));
+		for (size_t i = 0; i < n; i++) {
+			const double *row = x + (done + i) * h->n_features;
+
+			if (take_work(h, row, most) > 0.0)
+				row = most;
+			shrink[i] = 1.0 / (1.0 + ranges_pull_in(&h->ranges, row, inside + i * h->n_features));
+		}
 		ensemble_predict(h->forest->ensemble, inside, n, out + done);
 		if (h->effects)
 			effects_at_rows(h->effects, x + done * h->n_features, n, h->n_features, effect);
-		for (size_t i = 0; i < n; i++)
-			out[done + i] = exp(
-				log_prior(h, x + (done + i) * h->n_features, h->effects ? effect[i] : 0.0) +
-				shrink[i] * out[done + i]);
+		for (size_t i = 0; i < n; i++) {
+			const double *row = x + (done + i) * h->n_features;
+			double more = take_work(h, row, most);
+
+			if (more > 0.0)
+				row = most;
+			if (more > 0.0 && h->effects)
+				effect[i] = effects_at(h->effects, row);
+			out[done + i] = exp(log_prior(h, row, h->effects ? effect[i] : 0.0) +
+					    shrink[i] * out[done + i] + more);
+		}
 	}
 }
 

@@ -245,14 +245,23 @@ out:
 	return rc;
 }
 
-/* The share of the way to where a factor holds in full, by the logarithm. The ends that were held out lay
- * some way from what was left, and a value that is hardly outside is hardly new. */
+/* Where a value lies in its range: by the logarithm, or by that of one more where the range begins at 0 (other
+ * work beside a job that is one process itself). */
+static double place_of(const struct feature *f, double v)
+{
+	if (f->min > 0.0 && v > 0.0)
+		return log(v / f->min);
+	return f->min >= 0.0 && v >= 0.0 ? log1p(v) - log1p(f->min) : v - f->min;
+}
+
+/* The share of the way to where a factor holds in full. The ends that were held out lay some way from what
+ * was left, and a value that is hardly outside is hardly new. */
 static double way_out(const struct feature *f, double v)
 {
-	double end = v < f->min ? f->min : f->max;
-	double full = f->min > 0.0 && v > 0.0 ? FULL_FROM * log(f->max / f->min) : 0.0;
+	double at = place_of(f, v), end = v < f->min ? place_of(f, f->min) : place_of(f, f->max);
+	double full = FULL_FROM * place_of(f, f->max);
 
-	return full > 0.0 ? fmin(fabs(log(v / end)) / full, 1.0) : 1.0;
+	return full > 0.0 ? fmin(fabs(at - end) / full, 1.0) : 1.0;
 }
 
 double widening_at(const double *widening, const struct features *f, const double *x)

@@ -249,17 +249,6 @@ char *cli_chance(double chance, char *buf)
 	return buf;
 }
 
-char *cli_seconds_up(double s, char *buf)
-{
-	int decimals = s >= 1000.0 ? 0 : s >= 1.0 ? 3 - (int)floor(log10(s)) : 6;
-	double scale = pow(10.0, decimals), up = ceil(s * scale);
-
-	snprintf(buf, 32, "%.*f s", decimals, up / scale);
-	if (strtod(buf, NULL) < s) /* the product itself was rounded down */
-		snprintf(buf, 32, "%.*f s", decimals, (up + 1.0) / scale);
-	return buf;
-}
-
 char *cli_slo_up(double s, char *buf)
 {
 	if (s > 600.0)

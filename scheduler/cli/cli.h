@@ -130,7 +130,6 @@ char *cli_percent(double share, char *buf); /* "94.4 %", "-" for NaN; buf of 32 
 /* Whole percents, rounded down so that a chance never reads as a confidence that it does not reach: "60 %",
  * "< 1 %", "-" for NaN; buf of 32 bytes. */
 char *cli_chance(double chance, char *buf);
-char *cli_seconds_up(double s, char *buf); /* rounded up, so that it can be promised when it is typed back */
 /* As an option takes it, rounded up: "9.4s", "95s", "13m"; buf of 32 bytes. */
 char *cli_slo_up(double s, char *buf);
 /* The text without control characters, which a terminal would obey; in a ring of 8 buffers. */

@@ -42,6 +42,13 @@ static const struct job_param *epochs_param(const struct job_type *t)
 	return param_find(t, name, strlen(name));
 }
 
+double job_type_least_epochs(const struct job_type *t)
+{
+	const struct job_param *p = epochs_param(t);
+
+	return p ? fmax(1.0, p->min) : 1.0;
+}
+
 /* The parameter that holds the number of epochs: one called "epochs", unless another is named. */
 void epochs_param_read(struct fields *f, const char *name, void *object)
 {

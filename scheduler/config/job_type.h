@@ -134,6 +134,8 @@ int job_type_argv(const struct job_type *t, const struct job_params *p, const st
  * any every whole number there. More than `max` (at least 2) are thinned out evenly, the first and the last
  * kept. Returns how many. */
 size_t job_type_epochs(const struct job_type *t, double from, double to, double *out, size_t max);
+/* The least that a job may have. */
+double job_type_least_epochs(const struct job_type *t);
 
 /* Does the command have this placeholder? `postrider check-config` asks. */
 bool job_type_uses(const struct job_type *t, const char *name);

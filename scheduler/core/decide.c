@@ -181,20 +181,18 @@ static bool by_bounds(const struct decide_params *p)
 	return !p->scene || p->scene->policy->policy->bounds;
 }
 
-/* The load of a scene is ours, not the job's, and bounds are wider where it is new. A policy without bounds
- * takes the model at its word everywhere. */
+/* A policy without bounds takes the model at its word everywhere. */
 static void note_range(const struct decide_rows *r, const double *x, struct candidate *c)
 {
-	c->out_of_range = features_out_of_range(r->p->model->features, x);
+	c->out_of_range = reach_notable(r->p->model, x);
 	c->extrapolated = c->out_of_range >= 0;
 	c->out_of_range_value = c->extrapolated ? x[c->out_of_range] : NAN;
-	c->beyond = c->extrapolated && by_bounds(r->p) ? reach_beyond(r->p->model, x, !r->p->scene) : -1;
+	c->beyond = c->extrapolated && by_bounds(r->p) ? reach_beyond(r->p->model, x) : -1;
 }
 
 void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c, double *x)
 {
 	const struct model *m = r->p->model;
-
 	double model_s;
 
 	encode(r, load, c, x);
@@ -244,28 +242,8 @@ static void smooth_curve(struct candidate *c, size_t n)
 			c[at++].accuracy = pool[k].mean;
 }
 
-void decide_predict_times(struct decide_rows *r, const struct decide_load *load, struct decision *d)
-{
-	const struct predictor *time = &r->p->model->time.predictor;
-	double x[DECIDE_MAX_FEATURES], model_s[DECIDE_MAX_CANDIDATES];
-	size_t n_features = r->p->model->features->n, per_pass = DECIDE_MAX_FEATURES / n_features;
-
-	for (size_t done = 0; done < d->n_candidates; done += per_pass) {
-		size_t n = d->n_candidates - done < per_pass ? d->n_candidates - done : per_pass;
-
-		for (size_t i = 0; i < n; i++)
-			encode(r, &load[done + i], &d->candidate[done + i], x + i * n_features);
-		predictor_predict(time, x, n, model_s);
-		for (size_t i = 0; i < n; i++) {
-			fill_shares(time, x + i * n_features, &d->candidate[done + i]);
-			take_time(r, model_s[i], &d->candidate[done + i]);
-		}
-	}
-	r->has_shares = true; /* no load changes them */
-}
-
 void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d,
-			struct model_errors *out_errors)
+			bool times_only, struct model_errors *out_errors)
 {
 	const struct model *m = r->p->model;
 	double x[DECIDE_MAX_FEATURES], time[DECIDE_MAX_CANDIDATES], accuracy[DECIDE_MAX_CANDIDATES];
@@ -277,7 +255,7 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 		for (size_t i = 0; i < n; i++)
 			encode(r, load ? &load[done + i] : NULL, &d->candidate[done + i], x + i * n_features);
 		predictor_predict(&m->time.predictor, x, n, time);
-		if (m->accuracy.predictor.ops)
+		if (m->accuracy.predictor.ops && !times_only)
 			predictor_predict(&m->accuracy.predictor, x, n, accuracy);
 		for (size_t i = 0; i < n; i++) {
 			struct candidate *c = &d->candidate[done + i];
@@ -286,9 +264,11 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 
 			if (r->p->scene && !r->has_shares)
 				fill_shares(&m->time.predictor, row, c);
+			take_time(r, time[i], c);
+			if (times_only)
+				continue;
 			decide_other_settle(r, row);
 			note_range(r, row, c);
-			take_time(r, time[i], c);
 			e = decide_errors_at(r, row);
 			if (out_errors) {
 				out_errors[done + i] = e;
@@ -299,7 +279,8 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
 		}
 	}
-	for (size_t i = 0; r->p->epochs && m->accuracy.predictor.ops && i < d->n_candidates;
+	r->has_shares = r->p->scene; /* no load changes them */
+	for (size_t i = 0; r->p->epochs && m->accuracy.predictor.ops && !times_only && i < d->n_candidates;
 	     i += r->p->n_epochs)
 		smooth_curve(&d->candidate[i], r->p->n_epochs);
 }
@@ -316,7 +297,7 @@ static void predict_at_present(struct decide_rows *r, struct decision *d)
 	for (size_t i = 0; i < d->n_candidates; i++)
 		load[i] = (struct decide_load){ .njobs = (double)s->n_running + 1.0 + s->other_load,
 						.processes = processes };
-	decide_predict_all(r, load, d, NULL);
+	decide_predict_all(r, load, d, false, NULL);
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
 
@@ -468,9 +449,8 @@ static void tell_bound(const struct decide_rows *r, struct candidate *c)
 	c->upper_s = c->guard_s;
 	if (!s || isnan(c->guard_s))
 		return;
-	c->upper_s = belief_bound_at(
-		belief_with((struct belief){ c->time_s, c->spread }, s->later.shift, s->later.spread),
-		r->spreads);
+	c->upper_s = belief_bound_at(decide_response(r, c), r->spreads) -
+		     (c->wait_s > 0.0 ? c->wait_upper_s : 0.0);
 	if (c->feasible && c->upper_s > limit_s)
 		c->upper_s = limit_s;
 	if (!(c->upper_s >= c->guard_s))
@@ -672,6 +652,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	out->price = scene ? scene->price : 0.0;
 	out->value = scene && scene->value > 0.0 ? scene->value : 1.0;
 	out->costs = false;
+	out->by_bounds = by_bounds(p);
 	out->beyond = NULL;
 	out->model = m;
 	out->beyond_value = out->beyond_least = out->beyond_most = NAN;
@@ -705,7 +686,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	else if (m && scene)
 		predict_at_present(&rows, out);
 	else if (m)
-		decide_predict_all(&rows, NULL, out, NULL);
+		decide_predict_all(&rows, NULL, out, false, NULL);
 	if (status)
 		return status;
 	for (size_t i = 0; i < out->n_candidates; i++) {

@@ -100,6 +100,7 @@ struct decision {
 	const struct model *model;    /* it was made with; NULL: none. Borrowed */
 	double confidence;
 	double price, value;          /* of a process-second when it was made, and of the job */
+	bool by_bounds;               /* upper bounds were compared with the limit; else expected times */
 	bool costs;                   /* a candidate costs others something: the largest worth wins, not the
 	                                 best accuracy */
 	double other_load;            /* processes of other programs that it was made with; NaN: without a
@@ -175,6 +176,7 @@ struct decide_scene {
 	struct spread_level level;    /* what runs of its family say of the job; all zero: nothing */
 	bool new_family;              /* the model's table has none of its family */
 	struct later_effect later;    /* what arrivals to come do to its time; all zero: nothing */
+	struct later_effect later_waits; /* to wait and time, if it does not start at once */
 	struct decide_scratch *scratch; /* for a policy that looks ahead */
 };
 

@@ -25,7 +25,7 @@ struct decide_rows {
 	double bias;                  /* on the model's times, the level of its family included; 1 without
 	                                 adaptation */
 	double narrow;                /* on the widths of bounds, by runs of its family; 1 without any */
-	bool has_shares;              /* decide_predict_times() has filled in those of all candidates */
+	bool has_shares;              /* those of all candidates are filled in */
 	double asked, q;              /* the confidence whose bound says how wide beliefs are (belief.h), and
 	                                 the model's own score of it; NaN: none */
 	double spreads_asked, spreads; /* belief_spreads() of it, and of the confidence of the job */
@@ -41,13 +41,12 @@ struct decide_rows {
  * the load. */
 void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c,
 			double *x);
-/* The same of all in as few passes as there is room for, with their bounds. load: one for each candidate.
- * With a scene the shares too. Accuracies rise with the epochs of a batch. out_errors: of their rows, without
- * bounds and chances, which come with a play; NULL: there will be none. */
+/* All candidates in as few passes as there is room for, with their bounds. load: one for each candidate.
+ * With a scene the shares too. Accuracies rise with the epochs of a batch. times_only: times and shares, for
+ * a load that will be another one. out_errors: of their rows, without bounds and chances, which come with a
+ * play; NULL: there will be none. */
 void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d,
-			struct model_errors *out_errors);
-/* Times and shares alone, for a load that will be another one. */
-void decide_predict_times(struct decide_rows *r, const struct decide_load *load, struct decision *d);
+			bool times_only, struct model_errors *out_errors);
 /* The time of one candidate, as the model says it; NaN: none. */
 double decide_predict_time(struct decide_rows *r, const struct decide_load *load, const struct candidate *c);
 
@@ -70,6 +69,9 @@ struct model_errors decide_errors_at(const struct decide_rows *r, const double *
 /* Fills in the spread and the guard of a candidate, whose time is the corrected one; e: the errors of its
  * row. */
 void decide_bound(struct decide_rows *r, const struct model_errors *e, struct candidate *c);
+/* Wait and time of the candidate, with what later arrivals do to them: some of these start before a job that
+ * waits. */
+struct belief decide_response(const struct decide_rows *r, const struct candidate *c);
 /* The chance that wait and time of the candidate, whose spread is known, are within the objective. */
 double decide_chance(const struct decide_rows *r, const struct candidate *c);
 

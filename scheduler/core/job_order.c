@@ -16,9 +16,8 @@ struct order_node {
 	/* of the subtree */
 	struct order_sum sum;
 	int64_t soonest_wake_ns;
-	int64_t last_turn_ns; /* without JOB_ORDER_NEVER; INT64_MIN: none */
 	int64_t latest_turn_ns; /* of those with the lowest priority */
-	int32_t lowest, highest; /* priority */
+	int32_t lowest; /* priority */
 	uint32_t narrowest; /* cpus */
 	uint32_t narrowest_plain; /* of those that want no devices; UINT32_MAX: none */
 };
@@ -37,25 +36,25 @@ void job_order_release(struct job_order *o)
 
 /* ---- subtrees ---- */
 
+void order_sum_add(struct order_sum *to, const struct order_sum *s)
+{
+	to->slot_ns += s->slot_ns;
+	to->slot_cpus += s->slot_cpus;
+	to->cpus += s->cpus;
+	to->n += s->n;
+	to->n_by_chance += s->n_by_chance;
+	to->n_unknown += s->n_unknown;
+}
+
 static void take_in(struct order_node *n, const struct order_node *c)
 {
-	n->sum.slot_ns += c->sum.slot_ns;
-	n->sum.slot_cpus += c->sum.slot_cpus;
-	n->sum.cpus += c->sum.cpus;
-	n->sum.n += c->sum.n;
-	n->sum.n_below += c->sum.n_below;
-	n->sum.n_by_chance += c->sum.n_by_chance;
-	n->sum.n_unknown += c->sum.n_unknown;
+	order_sum_add(&n->sum, &c->sum);
 	if (c->soonest_wake_ns < n->soonest_wake_ns)
 		n->soonest_wake_ns = c->soonest_wake_ns;
-	if (c->last_turn_ns > n->last_turn_ns)
-		n->last_turn_ns = c->last_turn_ns;
 	if (c->lowest < n->lowest || (c->lowest == n->lowest && c->latest_turn_ns > n->latest_turn_ns))
 		n->latest_turn_ns = c->latest_turn_ns;
 	if (c->lowest < n->lowest)
 		n->lowest = c->lowest;
-	if (c->highest > n->highest)
-		n->highest = c->highest;
 	if (c->narrowest < n->narrowest)
 		n->narrowest = c->narrowest;
 	if (c->narrowest_plain < n->narrowest_plain)
@@ -68,7 +67,6 @@ static struct order_sum sum_of_one(const struct order_item *i)
 				   .slot_cpus = i->slot_cpus,
 				   .cpus = i->cpus,
 				   .n = 1,
-				   .n_below = i->priority < 0,
 				   .n_by_chance = i->by_chance,
 				   .n_unknown = i->unknown };
 }
@@ -80,9 +78,8 @@ static void add_up(struct job_order *o, uint32_t at)
 
 	n->sum = sum_of_one(i);
 	n->soonest_wake_ns = i->wake_ns;
-	n->last_turn_ns = i->turn_ns == JOB_ORDER_NEVER ? INT64_MIN : i->turn_ns;
 	n->latest_turn_ns = i->turn_ns;
-	n->lowest = n->highest = i->priority;
+	n->lowest = i->priority;
 	n->narrowest = i->cpus;
 	n->narrowest_plain = i->devices ? UINT32_MAX : i->cpus;
 	if (n->left != NONE)
@@ -222,17 +219,6 @@ uint32_t job_order_at(const struct job_order *o, uint32_t root, size_t position)
 	return NONE;
 }
 
-static void add(struct order_sum *to, const struct order_sum *s)
-{
-	to->slot_ns += s->slot_ns;
-	to->slot_cpus += s->slot_cpus;
-	to->cpus += s->cpus;
-	to->n += s->n;
-	to->n_below += s->n_below;
-	to->n_by_chance += s->n_by_chance;
-	to->n_unknown += s->n_unknown;
-}
-
 struct order_sum job_order_sum(const struct job_order *o, uint32_t root, size_t n)
 {
 	struct order_sum sum = { 0 };
@@ -243,7 +229,7 @@ struct order_sum job_order_sum(const struct job_order *o, uint32_t root, size_t 
 		struct order_sum own;
 
 		if (n >= r->sum.n) {
-			add(&sum, &r->sum);
+			order_sum_add(&sum, &r->sum);
 			break;
 		}
 		if (n <= before) {
@@ -251,9 +237,9 @@ struct order_sum job_order_sum(const struct job_order *o, uint32_t root, size_t 
 			continue;
 		}
 		if (r->left != NONE)
-			add(&sum, &o->node[r->left].sum);
+			order_sum_add(&sum, &o->node[r->left].sum);
 		own = sum_of_one(&r->item);
-		add(&sum, &own);
+		order_sum_add(&sum, &own);
 		n -= before + 1;
 		root = r->right;
 	}
@@ -295,54 +281,22 @@ static bool holds_one(const struct order_node *n, const struct wanted *w)
 	return false;
 }
 
-/* The first of the subtree that is wanted; its size: none is. */
-static size_t first_in(const struct job_order *o, uint32_t root, const struct wanted *w)
-{
-	size_t position = 0;
-
-	while (root != NONE) {
-		const struct order_node *n = &o->node[root];
-
-		if (n->left != NONE && holds_one(&o->node[n->left], w)) {
-			root = n->left;
-			continue;
-		}
-		position += size_of(o, n->left);
-		if (is_wanted(&n->item, w))
-			return position;
-		position++;
-		root = n->right;
-	}
-	return position;
-}
-
-/* From the node at `from` upwards: the node itself, what is right of it, and the same of the next node above
- * that is behind it. */
+/* The first from `from` on in the subtree that is wanted; its size: none is. */
 static size_t first_from(const struct job_order *o, uint32_t root, size_t from, const struct wanted *w)
 {
-	size_t size = size_of(o, root), base = 0;
-	uint32_t at = root;
+	const struct order_node *n;
+	size_t before, at;
 
-	if (from >= size)
-		return size;
-	if (!from)
-		return first_in(o, root, w);
-	at = job_order_at(o, root, from);
-	base = from;
-	for (;;) {
-		const struct order_node *n = &o->node[at];
-
-		if (is_wanted(&n->item, w))
-			return base;
-		if (n->right != NONE && holds_one(&o->node[n->right], w))
-			return base + 1 + first_in(o, n->right, w);
-		base += 1 + size_of(o, n->right);
-		while (o->node[at].up != NONE && o->node[o->node[at].up].right == at)
-			at = o->node[at].up;
-		at = o->node[at].up;
-		if (at == NONE)
-			return size;
-	}
+	if (root == NONE || from >= size_of(o, root) || !holds_one(&o->node[root], w))
+		return size_of(o, root);
+	n = &o->node[root];
+	before = size_of(o, n->left);
+	at = first_from(o, n->left, from, w);
+	if (at < before)
+		return at;
+	if (from <= before && is_wanted(&n->item, w))
+		return before;
+	return before + 1 + first_from(o, n->right, from > before ? from - before - 1 : 0, w);
 }
 
 size_t job_order_later(const struct job_order *o, uint32_t root, size_t from, int priority, int64_t turn_ns)
@@ -370,28 +324,6 @@ size_t job_order_not_by_chance(const struct job_order *o, uint32_t root)
 size_t job_order_woken(const struct job_order *o, uint32_t root, size_t from, int64_t now_ns)
 {
 	return first_from(o, root, from, &(struct wanted){ .what = WOKEN, .ns = now_ns });
-}
-
-static int64_t last_turn(const struct job_order *o, uint32_t root, int priority, int64_t best_ns)
-{
-	const struct order_node *n;
-
-	if (root == NONE)
-		return best_ns;
-	n = &o->node[root];
-	if (n->highest < priority || n->last_turn_ns <= best_ns)
-		return best_ns;
-	if (n->lowest >= priority)
-		return n->last_turn_ns;
-	if (n->item.priority >= priority && n->item.turn_ns != JOB_ORDER_NEVER && n->item.turn_ns > best_ns)
-		best_ns = n->item.turn_ns;
-	best_ns = last_turn(o, n->right, priority, best_ns); /* later turns are mostly behind */
-	return last_turn(o, n->left, priority, best_ns);
-}
-
-int64_t job_order_last_turn(const struct job_order *o, uint32_t root, int priority)
-{
-	return last_turn(o, root, priority, INT64_MIN);
 }
 
 size_t job_order_until(const struct job_order *o, uint32_t root, size_t from, size_t to,

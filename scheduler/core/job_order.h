@@ -33,9 +33,10 @@ struct order_item {                   /* what an order knows of a job */
 struct order_sum {                    /* over some jobs */
 	unsigned __int128 slot_ns;
 	uint64_t slot_cpus, cpus;
-	uint32_t n, n_below;          /* all; those with a priority below 0 */
-	uint32_t n_by_chance, n_unknown;
+	uint32_t n, n_by_chance, n_unknown;
 };
+
+void order_sum_add(struct order_sum *to, const struct order_sum *s);
 
 struct order_node;
 struct job_order {                    /* all zero: room for none */
@@ -67,9 +68,6 @@ size_t job_order_below(const struct job_order *o, uint32_t root); /* its priorit
 size_t job_order_not_by_chance(const struct job_order *o, uint32_t root);
 /* wake_ns has come */
 size_t job_order_woken(const struct job_order *o, uint32_t root, size_t from, int64_t now_ns);
-
-/* The last turn of those with at least this priority, without JOB_ORDER_NEVER; INT64_MIN: there is none. */
-int64_t job_order_last_turn(const struct job_order *o, uint32_t root, int priority);
 
 /* Jobs of one tenant on the scale of standings: a job behind others with `cpus` cpus is at
  * start + step x cpus. How many of the jobs [from, to) are below `at`, or at it with `including`; cpus count

@@ -223,10 +223,7 @@ static void approximate(struct look *l)
 		load[i] = load_alone(s);
 		l->w->has_errors[i] = true;
 	}
-	if (others)
-		decide_predict_times(l->rows, load, d);
-	else
-		decide_predict_all(l->rows, load, d, l->w->errors);
+	decide_predict_all(l->rows, load, d, others, l->w->errors);
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
 
@@ -235,7 +232,7 @@ static void approximate(struct look *l)
 		c->wait_s = l->wait_s;
 	}
 	if (others)
-		decide_predict_all(l->rows, load, d, l->w->errors);
+		decide_predict_all(l->rows, load, d, false, l->w->errors);
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
 		double processes = others || l->before ? load[i].processes : load_now(l).processes;

@@ -78,28 +78,27 @@
 struct sched;
 
 struct sched_machine {
-	double cores; /* > 0 */
-	uint32_t slots; /* cpus handed out; may exceed the cores */
-	double memory_mb; /* INFINITY: no limit */
+	double cores;               /* > 0 */
+	uint32_t slots;             /* cpus handed out; may exceed the cores */
+	double memory_mb;           /* INFINITY: no limit */
 	uint32_t devices;
-	double device_memory_mb; /* of each; 0 or INFINITY: not known */
+	double device_memory_mb;    /* of each; 0 or INFINITY: not known */
 };
 
 struct sched_params {
 	struct policy_choice policy;
-	const struct model *model; /* borrowed until sched_use() replaces it; NULL: nothing is predicted,
+	const struct model *model;  /* borrowed until sched_use() replaces it; NULL: nothing is predicted,
 	                               which suits only policies that want no model */
 	/* Models of jobs that have another one: sched_request.model is 1 + the index here. NULL entries: none
 	 * yet. All of them share the machine and the look-ahead. */
-	const struct model *const *own_model;
-	size_t n_own_models;
-	bool may_lack; /* jobs without a model are taken, without a promise, although the policy
+	const struct model *const *own_model; size_t n_own_models;
+	bool may_lack;              /* jobs without a model are taken, without a promise, although the policy
 	                               wants one */
 	struct sched_machine machine;
-	size_t max_jobs; /* the most live jobs, queued and running */
-	uint64_t seed; /* of naive's draws: those of a job depend on seed and id alone */
-	double window_s; /* of usage and of waiting without a promise; 0: SCHED_DEFAULT_WINDOW_S */
-	bool adapt; /* times and bounds follow sched_observe(); for policies with bounds
+	size_t max_jobs;            /* the most live jobs, queued and running */
+	uint64_t seed;              /* of naive's draws: those of a job depend on seed and id alone */
+	double window_s;            /* of usage and of waiting without a promise; 0: SCHED_DEFAULT_WINDOW_S */
+	bool adapt;                 /* times and bounds follow sched_observe(); for policies with bounds
 	                               only */
 	uint32_t max_unstarted_cpus; /* of advised jobs of one owner whose turn has come and that are not
 	                               started; one job may have as many as it wants; 0: no limit */
@@ -111,87 +110,81 @@ int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
 int sched_new_beside(struct sched *first, const struct sched_params *p, struct sched **out, struct err *err);
 void sched_free(struct sched *s);
 
-struct sched_request { /* a job as it arrives */
-	uint64_t id; /* > 0, unique among all jobs ever */
-	uint32_t model; /* 0: sched_params.model; else 1 + the index of one of own_model */
-	double guess_s; /* without a model: the time that such a job will take, alone; 0 or NaN:
+struct sched_request {              /* a job as it arrives */
+	uint64_t id;                /* > 0, unique among all jobs ever */
+	uint32_t model;             /* 0: sched_params.model; else 1 + the index of one of own_model */
+	double guess_s;             /* without a model: the time that such a job will take, alone; 0 or NaN:
 	                               not known, and it counts as one that does not end */
 	const struct job_values *values; /* under that model's schema; borrowed until the job has ended. The
 	                                    load (njobs, processes) and the decision in it are ignored. */
-	uint32_t cpus; /* at least 1 */
-	const double *batch;
-	size_t n_batches; /* ascending; borrowed until the job has ended; NULL: the
+	uint32_t cpus;              /* at least 1 */
+	const double *batch; size_t n_batches; /* ascending; borrowed until the job has ended; NULL: the
 	                                          model's */
-	const double *epochs;
-	size_t n_epochs; /* the same for epochs; NULL: the values say them. At most
+	const double *epochs; size_t n_epochs; /* the same for epochs; NULL: the values say them. At most
 	                               DECIDE_MAX_CANDIDATES pairs of batch and epochs. */
-	uint32_t tenant; /* index among those of sched_set_tenants(); ignored before that call */
-	uint64_t owner; /* the user who starts it when its turn has come; until then it counts
+	uint32_t tenant;            /* index among those of sched_set_tenants(); ignored before that call */
+	uint64_t owner;             /* the user who starts it when its turn has come; until then it counts
 	                               for the user's max_unstarted_cpus; 0: it does not */
-	int priority; /* higher ones go before all lower ones; the caller decides who may ask
+	int priority;               /* higher ones go before all lower ones; the caller decides who may ask
 	                               for it */
-	bool may_stop; /* rather stop it early than let it be late: sched_should_stop() */
-	int type; /* a number from 0 on that stays with the job type (adapt.h); below 0:
+	bool may_stop;              /* rather stop it early than let it be late: sched_should_stop() */
+	int type;                   /* a number from 0 on that stays with the job type (adapt.h); below 0:
 	                               none */
-	uint32_t user; /* whose it is: what is learnt of one user's jobs moves the bounds of
+	uint32_t user;              /* whose it is: what is learnt of one user's jobs moves the bounds of
 	                               others little */
-	double slo_s; /* from arrival to end; NaN: no objective */
+	double slo_s;               /* from arrival to end; NaN: no objective */
 	double confidence;
-	bool best_effort; /* take it without a promise rather than reject it */
-	double chance; /* take it without a promise if it has at least this chance to be in time;
+	bool best_effort;           /* take it without a promise rather than reject it */
+	double chance;              /* take it without a promise if it has at least this chance to be in time;
 	                               0: reject it */
-	double value; /* what it is worth in time, where 1 is usual; 0 counts as 1 */
+	double value;               /* what it is worth in time, where 1 is usual; 0 counts as 1 */
 	double memory_mb, memory_mb_per_record; /* NaN: not known */
-	double max_memory_mb; /* the job's own limit; NaN: none */
+	double max_memory_mb;       /* the job's own limit; NaN: none */
 	struct device_need device;
 };
 
 enum sched_verdict {
-	SCHED_PROMISED, /* admitted, and its objective is predicted to hold */
-	SCHED_BEST_EFFORT, /* admitted without a promise: it has no objective, or asked for this; or
+	SCHED_PROMISED,             /* admitted, and its objective is predicted to hold */
+	SCHED_BEST_EFFORT,          /* admitted without a promise: it has no objective, or asked for this; or
 	                               the policy admits all, and its objective is not predicted to hold */
-	SCHED_REJECTED, /* not kept. d->smallest_slo_s is what could be promised; NaN: nothing was
+	SCHED_REJECTED,             /* not kept. d->smallest_slo_s is what could be promised; NaN: nothing was
 	                               found. d->offer is what it could take without a promise. Best effort is
 	                               rejected, too, if it never fits. */
-	SCHED_CHANCE, /* admitted without a promise, because its chance is what it asked for */
+	SCHED_CHANCE,               /* admitted without a promise, because its chance is what it asked for */
 };
 const char *sched_verdict_name(enum sched_verdict v); /* "promised", "best_effort", "rejected", "chance" */
 
-struct sched_estimate { /* of one job, in seconds from the time of asking */
-	double start_s; /* 0: it runs */
-	double end_s; /* expected; NaN: not known, for want of a model */
+struct sched_estimate {             /* of one job, in seconds from the time of asking */
+	double start_s;             /* 0: it runs */
+	double end_s;               /* expected; NaN: not known, for want of a model */
 	double end_low_s, end_high_s; /* bounds at the job's confidence; NaN: none */
-	double chance; /* that it ends by its deadline; NaN: it has none, or nothing is known */
-	bool late; /* promised, and that chance is below one half */
-	bool sure; /* late, its last report of progress said so, and the chance is next to
+	double chance;              /* that it ends by its deadline; NaN: it has none, or nothing is known */
+	bool late;                  /* promised, and that chance is below one half */
+	bool sure;                  /* late, its last report of progress said so, and the chance is next to
 	                               none: enough to stop a job */
 };
 
 /* ---- tenants ---- */
 struct sched_tenant {
-	const char *name; /* for messages; borrowed until the next call; NULL: its number */
-	double weight; /* > 0 */
-	size_t max_queued; /* waiting jobs; 0: no limit */
-	uint32_t max_cpus; /* of its running jobs together; 0: no limit. Jobs that their owner starts
+	const char *name;           /* for messages; borrowed until the next call; NULL: its number */
+	double weight;              /* > 0 */
+	size_t max_queued;          /* waiting jobs; 0: no limit */
+	uint32_t max_cpus;          /* of its running jobs together; 0: no limit. Jobs that their owner starts
 	                               count, and are not refused. */
-	uint32_t max_devices; /* the same; 0: no limit */
+	uint32_t max_devices;       /* the same; 0: no limit */
 };
 /* Sets the tenants from now on. Without a call all jobs belong to one tenant; the first call comes before the
  * first job. It may be repeated at any time, also with more tenants. Usage stays with the index. */
 int sched_set_tenants(struct sched *s, int64_t now_ns, const struct sched_tenant *tenant, size_t n,
 		      struct err *err);
 
-struct sched_share { /* of a tenant, at the time of asking */
+struct sched_share {                /* of a tenant, at the time of asking */
 	double usage_cpu_s;
 	double standing, mean_standing; /* see above; mean NaN: no tenant has jobs */
-	uint64_t cpus, devices; /* of its running jobs */
+	uint64_t cpus, devices;     /* of its running jobs */
 	size_t queued, running;
 };
 int sched_share(struct sched *s, int64_t now_ns, uint32_t tenant, struct sched_share *out, struct err *err);
-/* Of all tenants, one by one: the time of one call of sched_share() for each would grow with their square. */
-typedef void sched_share_fn(void *owner, uint32_t tenant, const struct sched_share *share);
-void sched_shares(struct sched *s, int64_t now_ns, sched_share_fn *tell, void *owner);
-
 /* ---- events ---- */
 /* A job arrives. Unless it is rejected it is queued; sched_next() says when it may start, perhaps at once.
  * ERR_BUSY: there are max_jobs already, or max_queued of the tenant wait. ERR_ARG: a value is out of range.
@@ -207,6 +200,9 @@ int sched_what_if(struct sched *s, int64_t now_ns, const struct sched_request *r
  * promise once made is kept as well as possible: if no candidate is in time, the one with the smallest bound
  * is taken. */
 bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decision *out);
+/* The last call found jobs that might have started, or became due: it has changed something although it
+ * returned false. */
+bool sched_looked(const struct sched *s);
 /* The next waiting job taken by chance that has no chance any more; false: none. The caller removes it
  * (sched_remove()), which is an event like any other. To be called when sched_next() has returned false. */
 bool sched_hopeless(struct sched *s, uint64_t *out_id);
@@ -227,10 +223,7 @@ int sched_set_other_load(struct sched *s, int64_t now_ns, double processes, stru
  * machine has, and jobs of others, which hold some of them. They count in every look-ahead and in the loads
  * that predictions see, as jobs that end when the cluster says. One that is past its end is expected to end
  * in a few seconds. The guests are as sched_fit_guests() leaves them. */
-struct sched_guest {
-	uint32_t cpus;
-	int64_t end_ns;
-}; /* SCHED_NEVER: not known */
+struct sched_guest { uint32_t cpus; int64_t end_ns; }; /* SCHED_NEVER: not known */
 int sched_set_cluster(struct sched *s, int64_t now_ns, uint32_t slots, const struct sched_guest *guest,
 		      size_t n, struct err *err);
 /* Guests in any order, of a cluster that has `spare` cpus beyond our slots. Those that stay longest take
@@ -259,9 +252,9 @@ struct sched_restored {
 	struct sched_request request;
 	int64_t submitted_ns;
 	bool promised, running;
-	bool by_chance; /* its verdict was SCHED_CHANCE */
-	int64_t started_ns; /* of a running job */
-	struct candidate taken; /* what was decided last; all zero: not known */
+	bool by_chance;             /* its verdict was SCHED_CHANCE */
+	int64_t started_ns;         /* of a running job */
+	struct candidate taken;     /* what was decided last; all zero: not known */
 };
 int sched_restore(struct sched *s, const struct sched_restored *r, struct err *err);
 
@@ -275,18 +268,23 @@ double sched_foreseen_s(struct sched *s, int64_t now_ns, uint64_t id, double act
 /* What a running job has met of other kinds up to now, for its observation (pairs.h); kind 0: not known. */
 void sched_met(struct sched *s, int64_t now_ns, uint64_t id, struct pairs_met *out);
 struct sched_observation {
-	uint32_t model; /* as in the request */
+	uint32_t model;             /* as in the request */
 	int type;
 	uint32_t user;
-	bool stranger; /* the model does not know such jobs */
+	bool stranger;              /* the model does not know such jobs */
+	const struct job_values *values; uint32_t cpus; /* as in the request: the family follows from them */
 	double confidence;
-	double model_s, upper_s; /* of the candidate it started with; the bound NaN: none was told */
-	uint64_t family, kin; /* sched_family() and sched_kin() of it */
-	double foreseen_s; /* sched_foreseen_s() at its end; NaN: not known, and actual_s is used */
-	double actual_s; /* how long it ran */
+	double model_s, upper_s;    /* of the candidate it started with; the bound NaN: none was told */
+	double foreseen_s;          /* sched_foreseen_s() at its end; NaN: not known, and actual_s is used */
+	double actual_s;            /* how long it ran */
+	/* From its arrival on, if that is to be learnt from (else all 0): until it started, until it ended,
+	 * and what was foreseen of that: the middle, and the bound that was told (NaN: none). */
+	double waited_s, response_s, told_s, told_upper_s;
 	const struct pairs_met *met; /* sched_met() at its end; NULL: not known */
 };
-void sched_observe(struct sched *s, const struct sched_observation *o);
+/* Returns whether the error says something of the model: false for a stranger, or a family that its table
+ * does not have. */
+bool sched_observe(struct sched *s, const struct sched_observation *o);
 /* A run of a table beside jobs of another kind (predictors/models/mixed.h), or one of the same job without
  * them (held 0). Of the requests, model, type, values and cpus count. */
 struct sched_mixed {
@@ -311,12 +309,11 @@ bool sched_plausible(const struct sched *s, const struct sched_observation *o);
 /* What was learnt about run times under the load foreseen: promises rest on it. NULL: adapt is off, or the
  * policy has no bounds. */
 const struct adapt *sched_adapt(const struct sched *s, uint32_t model);
-/* The family of jobs with these values, if the model's table has none of it (predictors/models/spread.h); 0:
- * it has, or the model cannot tell. Such jobs teach how far off their family is, and what later arrivals do.
- * model: as in a request. */
-uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus);
-/* The family whether the table has it or not: jobs of one are off alike (adapt.h). */
-uint64_t sched_kin(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus);
+/* The family of jobs with these values (predictors/models/spread.h), which are off alike (adapt.h); 0: the
+ * model cannot tell. *out_new: its table has none of it. Such jobs teach how far off their family is, and
+ * what later arrivals do. model: as in a request. */
+uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus,
+		      bool *out_new);
 /* How many jobs of the request's family have taught its level; UINT_MAX: the model knows the family, or
  * nothing is learnt. */
 unsigned sched_family_known(const struct sched *s, const struct sched_request *r);
@@ -329,27 +326,27 @@ unsigned sched_family_known(const struct sched *s, const struct sched_request *r
 int sched_estimate(struct sched *s, int64_t now_ns, uint64_t id, struct sched_estimate *out, struct err *err);
 /* Why a job waits. */
 enum sched_wait {
-	SCHED_WAIT_NOT, /* it runs, or would start at the next call of sched_next() */
-	SCHED_WAIT_SLOTS, /* first in turn, and too few slots are free: needed, available */
-	SCHED_WAIT_MEMORY, /* too little memory is free: needed, available, in MB */
-	SCHED_WAIT_TURN, /* `ahead` jobs go first, and the machine is full or they may not be
+	SCHED_WAIT_NOT,             /* it runs, or would start at the next call of sched_next() */
+	SCHED_WAIT_SLOTS,           /* first in turn, and too few slots are free: needed, available */
+	SCHED_WAIT_MEMORY,          /* too little memory is free: needed, available, in MB */
+	SCHED_WAIT_TURN,            /* `ahead` jobs go first, and the machine is full or they may not be
 	                               passed */
-	SCHED_WAIT_HELD, /* starting now would break the promise of `job`, or delay it if it is
+	SCHED_WAIT_HELD,            /* starting now would break the promise of `job`, or delay it if it is
 	                               due */
-	SCHED_WAIT_QUOTA, /* its tenant's cpus: needed, available */
-	SCHED_WAIT_DEVICES, /* too few devices are free: needed, available */
-	SCHED_WAIT_DEVICE_QUOTA, /* its tenant's devices: needed, available */
-	SCHED_WAIT_PRICE, /* taken by chance: starting now would cost other jobs more than it
+	SCHED_WAIT_QUOTA,           /* its tenant's cpus: needed, available */
+	SCHED_WAIT_DEVICES,         /* too few devices are free: needed, available */
+	SCHED_WAIT_DEVICE_QUOTA,    /* its tenant's devices: needed, available */
+	SCHED_WAIT_PRICE,           /* taken by chance: starting now would cost other jobs more than it
 	                               brings */
-	SCHED_WAIT_UNSTARTED, /* its owner has not started other jobs whose turn has come */
+	SCHED_WAIT_UNSTARTED,       /* its owner has not started other jobs whose turn has come */
 };
 const char *sched_wait_name(enum sched_wait w); /* "not", "slots", "memory", "turn", "held", "quota",
                                                    "devices", "device_quota", "price", "unstarted" */
 struct sched_waiting {
 	enum sched_wait why;
-	double needed, available; /* NaN: does not apply */
-	uint64_t job; /* with SCHED_WAIT_HELD; else 0 */
-	size_t ahead; /* in the order of starts */
+	double needed, available;   /* NaN: does not apply */
+	uint64_t job;               /* with SCHED_WAIT_HELD; else 0 */
+	size_t ahead;               /* in the order of starts */
 	bool due;
 };
 int sched_waiting(struct sched *s, int64_t now_ns, uint64_t id, struct sched_waiting *out, struct err *err);
@@ -386,7 +383,7 @@ bool sched_lives(const struct sched *s, uint64_t id);
  * machine cannot hold is passed over until it can. After an error nothing has changed. Before the first event
  * and without jobs this is not an event: jobs may be restored after it. */
 typedef const struct job_values *sched_values_fn(void *owner, uint64_t id, uint32_t *out_model);
-int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p, sched_values_fn *values_of,
-	      void *owner, struct err *err);
+int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
+	      sched_values_fn *values_of, void *owner, struct err *err);
 
 #endif

@@ -61,7 +61,8 @@ static struct sched_estimate estimate_of(struct sched *s, const struct live *j, 
 				    .end_high_s = NAN,
 				    .chance = NAN };
 	struct fluid_times own;
-	double ratio = j->ratio;
+	double ratio = live_ratio(&j->taken, j->taken.guard_s);
+	double told = live_ratio(&j->taken, j->taken.upper_s); /* what its user knows of */
 
 	if (!t && j->running && j->progress.last.n) { /* there is no model to play the others by */
 		own = (struct fluid_times){ .end_s = live_left_s(s, j, now_ns) / j->speed };
@@ -87,10 +88,10 @@ static struct sched_estimate estimate_of(struct sched *s, const struct live *j, 
 	e.end_high_s = t->end_s * fmax(ratio, 1.0 / ratio);
 	e.end_low_s = t->end_s * fmin(ratio, 1.0 / ratio);
 	/* Later jobs may slow it down, but not past a promise that holds. */
-	if (j->told > ratio && !e.late)
-		e.end_high_s = fmax(e.end_high_s,
-				    fmin(t->end_s * j->told,
-					 j->promised ? live_until_s(j->deadline_ns, now_ns) : INFINITY));
+	if (told > ratio && !e.late)
+		e.end_high_s = fmax(
+			e.end_high_s,
+			fmin(t->end_s * told, j->promised ? live_until_s(j->deadline_ns, now_ns) : INFINITY));
 	return e;
 }
 

@@ -1,11 +1,12 @@
 /* Shared by the files of the scheduler only: sched.c (events), sched_start.c (which job starts),
  * sched_place.c (places in the plan), sched_tenant.c (shares and quotas), sched_scene.c (what a decision
- * sees), sched_order.c (the order of starts), sched_ask.c (questions), sched_live.c (the
- * jobs and their work), sched_guests.c (jobs of others), sched_learn.c (what ended jobs teach, and earlier
- * choices), sched_chance.c (jobs without a promise whose chance goes), sched_change.c (restarts, other
- * models). */
+ * sees), sched_order.c (the order of starts), sched_ask.c (questions), sched_live.c (the jobs and their
+ * work), sched_guests.c (jobs of others), sched_learn.c (what ended jobs teach, and earlier choices),
+ * sched_chance.c (jobs without a promise whose chance goes), sched_change.c (restarts, other models). */
 #ifndef SCHEDULER_CORE_SCHED_INTERNAL_H
 #define SCHEDULER_CORE_SCHED_INTERNAL_H
+
+#include <math.h>
 
 #include "common/heap.h"
 #include "scheduler/core/job_index.h"
@@ -24,170 +25,165 @@
 #define SCENE_STREAMS 64
 #define MOST_HOLDS 4 /* places behind the end of another job that are tried for one */
 
-struct live { /* a job that waits or runs */
+struct live {                         /* a job that waits or runs */
 	struct sched_request r;
-	const struct job_values *next_values;
-	uint32_t next_model; /* of a change that is being checked */
+	const struct job_values *next_values; uint32_t next_model; /* of a change that is being checked */
 	int64_t submitted_ns, started_ns;
-	int64_t deadline_ns; /* of its work: the end of its objective, before by what a start takes
+	int64_t deadline_ns;          /* of its work: the end of its objective, before by what a start takes
 	                                 until it has begun; SCHED_NEVER: no objective */
 	bool promised, running;
-	bool unstarted; /* runs, as far as slots go: its owner has not started it yet */
-	bool idle; /* the same: who runs it has not begun yet, and no work is done */
-	bool by_chance; /* taken without a promise for the chance it has */
-	bool gone; /* it waits, and has no chance any more */
-	int64_t hopes_ns; /* until then its chance is not checked again */
-	bool planned; /* waits in the plan; else, if it waits, with its tenant */
-	bool due; /* waits in the plan without a promise */
-	uint32_t prev, next; /* in the list it is in */
-	int64_t turn_ns; /* in the plan: deadline, or when it was due; earlier ones go first */
-	uint32_t after; /* place of the job whose end it waits for, if after_id still lives
+	bool unstarted;               /* runs, as far as slots go: its owner has not started it yet */
+	bool idle;                    /* the same: who runs it has not begun yet, and no work is done */
+	bool by_chance;               /* taken without a promise for the chance it has */
+	bool gone;                    /* it waits, and has no chance any more */
+	int64_t hopes_ns;             /* until then its chance is not checked again */
+	bool planned;                 /* waits in the plan; else, if it waits, with its tenant */
+	bool due;                     /* waits in the plan without a promise */
+	uint32_t prev, next;          /* in the list it is in */
+	int64_t turn_ns;              /* in the plan: deadline, or when it was due; earlier ones go first */
+	uint32_t after;               /* place of the job whose end it waits for, if after_id still lives
 	                                 there */
-	uint64_t after_id; /* 0: none */
+	uint64_t after_id;            /* 0: none */
 	uint64_t held_by, held_round; /* the job it would have harmed when it was tried last */
-	bool dear; /* then it harmed no promise, and would have cost the others too much */
-	struct candidate taken; /* what was decided last */
-	double ratio; /* of that: bound over expected time, under the load foreseen; NaN: no
-	                                 bound */
-	double told; /* the same for the bound that users see */
-	double spread; /* of the logarithm of its time */
+	bool dear;                    /* then it harmed no promise, and would have cost the others too much */
+	struct candidate taken;       /* what was decided last */
+	double spread;                /* of the logarithm of its time */
 	/* What arrivals to come do to it: its spread with them, and the part of a limit that they leave. */
 	double spread_later, limit_part;
 	/* Work, in seconds alone. Done is exact at sched.since_ns; speed is that since then. */
 	double prior_s, total_s, done_s, speed;
-	uint64_t kind; /* what it is to its neighbours (pairs.h); 0: not known */
-	uint16_t kind_number; /* of a running one; 0: none */
-	bool kind_watched; /* what it meets is known from its start on */
-	double slowed; /* of `speed`: the factor by the kinds of its neighbours */
-	double plain_s; /* work done as the common law has it, without that factor */
-	struct progress progress; /* what its own reports say; begins when it starts */
-	bool said_late; /* the last of them said that it will miss its objective */
+	uint64_t kind;                /* what it is to its neighbours (pairs.h); 0: not known */
+	uint16_t kind_number;         /* of a running one; 0: none */
+	bool kind_watched;            /* what it meets is known from its start on */
+	double slowed;                /* of `speed`: the factor by the kinds of its neighbours */
+	double plain_s;               /* work done as the common law has it, without that factor */
+	struct progress progress;     /* what its own reports say; begins when it starts */
+	bool said_late;               /* the last of them said that it will miss its objective */
 	/* Waiting: what it will take of a full machine, slots x time; 0 if it never starts. Whole
 	 * nanoseconds, so that sums of a long queue come out the same whatever came and went. */
 	uint64_t slot_ns;
-	uint32_t slot_cpus; /* its cpus, or as large a part of the slots as it wants of the devices;
+	uint32_t slot_cpus;           /* its cpus, or as large a part of the slots as it wants of the devices;
 	                                 0 if it never starts */
-	struct fluid_times plan; /* by the play of the plan, from sched.plan_ns on */
-	uint64_t seat_stamp; /* of the scene it has a seat in, and that seat */
+	struct fluid_times plan;      /* by the play of the plan, from sched.plan_ns on */
+	uint64_t seat_stamp;          /* of the scene it has a seat in, and that seat */
 	uint32_t seat;
-	struct fluid_times forecast; /* by the forecast with this stamp */
+	struct fluid_times forecast;  /* by the forecast with this stamp */
 	uint64_t forecast_stamp;
-	uint32_t forecast_at; /* of a waiting one: so many start before it */
+	uint32_t forecast_at;          /* of a waiting one: so many start before it */
 };
 
 struct live_list {
 	uint32_t first, last;
 	size_t n;
-	uint32_t root; /* of its order in sched.queues, if jobs wait in it */
+	uint32_t root;                /* of its order in sched.queues, if jobs wait in it */
 };
 
 struct tenant {
 	struct sched_tenant is;
-	double usage; /* cpu-seconds, faded up to sched.usage_ns */
-	uint64_t cpus, devices; /* of its running jobs */
+	double usage;                 /* cpu-seconds, faded up to sched.usage_ns */
+	uint64_t cpus, devices;       /* of its running jobs */
 	size_t n_queued, n_running;
-	uint32_t due; /* its job that is due by waiting; NO_JOB */
-	struct live_list waiting; /* without a promise and not due: by priority, then arrival */
-	uint32_t cursor; /* scratch: how far an order has come in it, */
-	size_t cursor_at; /* its position, */
-	uint64_t cursor_cpus; /* and the cpus before it, of those of the same sign of priority */
+	uint32_t due;                 /* its job that is due by waiting; NO_JOB */
+	struct live_list waiting;     /* without a promise and not due: by priority, then arrival */
+	uint32_t cursor;              /* scratch: how far an order has come in it, */
+	size_t cursor_at;             /* its position, */
+	uint64_t cursor_cpus;         /* and the cpus before it, of those of the same sign of priority */
 };
 
 /* The order of starts. Of a long one only a part is written down. */
 struct start_order {
-	uint32_t *place;
-	size_t n;
-	size_t first; /* so many go before place[0] */
-	struct order_sum before; /* of those before place[0] */
+	uint32_t *place; size_t n;
+	size_t first;                 /* so many go before place[0] */
+	struct order_sum before;      /* of those before place[0] */
 };
 
-struct forecast { /* of sched_estimate() */
-	uint64_t stamp, changes; /* made when there had been so many changes, */
-	int64_t now_ns; /* at this time; stamp 0: never */
-	bool known; /* the works of all are, so that those behind have times */
-	uint32_t reach; /* the last job that was played and will start; NO_JOB: none */
-	unsigned __int128 reach_ns; /* those before it take so much, slots x time */
+struct forecast {                     /* of sched_estimate() */
+	uint64_t stamp, changes;      /* made when there had been so many changes, */
+	int64_t now_ns;               /* at this time; stamp 0: never */
+	bool known;                   /* the works of all are, so that those behind have times */
+	uint32_t reach;               /* the last job that was played and will start; NO_JOB: none */
+	unsigned __int128 reach_ns;   /* those before it take so much, slots x time */
 };
 
 /* A model, and what was learnt of the times of its jobs; both are there whether in use or not. */
 struct learnt {
-	const struct model *model; /* NULL: none */
+	const struct model *model;    /* NULL: none */
 	struct adapt *adapt;
-	struct ledger *families; /* that it has never seen: how far off it is */
-	struct ledger *later; /* what later arrivals did */
-	unsigned without; /* of LAYERS_LEARNT: what it was learnt without */
+	struct ledger *families;      /* that it has never seen: how far off it is */
+	struct ledger *later, *waits; /* what later arrivals did to run times, and to jobs that had to wait */
+	unsigned without;             /* of LAYERS_LEARNT: what it was learnt without */
 };
 
 struct sched {
-	struct policy rule; /* as its settings change it; policy.policy points here */
+	struct policy rule;           /* as its settings change it; policy.policy points here */
 	struct policy_choice policy;
-	struct learnt *learnt;
-	size_t n_learnt; /* by sched_request.model; at least one */
-	bool predicts; /* there is a model */
+	struct learnt *learnt; size_t n_learnt; /* by sched_request.model; at least one */
+	bool predicts;                /* there is a model */
 	struct sched_machine machine;
-	struct fluid_machine fluid; /* the machine as the first model knows it */
+	struct fluid_machine fluid;   /* the machine as the first model knows it */
 	double other_load, window_s;
-	struct usual_load usual; /* of the other load */
-	bool looks_ahead; /* the policy does, and there is a model */
-	bool adapts; /* the policy has bounds, and there is a model */
+	struct usual_load usual;      /* of the other load */
+	bool looks_ahead;             /* the policy does, and there is a model */
+	bool adapts;                  /* the policy has bounds, and there is a model */
 	uint32_t max_unstarted_cpus;
-	uint64_t arrived_id; /* the last job that the price has seen */
-	struct pairs *pairs; /* what kinds of jobs do to each other */
-	bool untaught; /* sched_untaught() */
-	bool kinds; /* that counts: the policy looks ahead and adapts */
-	struct pairs_clock met; /* what running jobs meet, exact at since_ns */
+	uint64_t arrived_id;          /* the last job that the price has seen */
+	struct pairs *pairs;          /* what kinds of jobs do to each other */
+	bool untaught;                /* sched_untaught() */
+	bool kinds;                   /* that counts: the policy looks ahead and adapts */
+	struct pairs_clock met;       /* what running jobs meet, exact at since_ns */
 	struct pairs_start *met_from; /* by place: the same when the job started */
-	struct price *price; /* of capacity, as the last arrivals tell it */
-	struct sched *beside; /* whose learning, price and scratch these are; NULL: its own */
-	size_t n_beside; /* schedulers that use ours */
+	struct price *price;          /* of capacity, as the last arrivals tell it */
+	struct sched *beside;         /* whose learning, price and scratch these are; NULL: its own */
+	size_t n_beside;              /* schedulers that use ours */
 	size_t max_jobs;
 	uint64_t seed;
 
-	struct live *live; /* max_jobs */
-	size_t live_end; /* no job ever lived at a place from here on */
-	uint32_t *spare; /* places not in use */
+	struct live *live;            /* max_jobs */
+	size_t live_end;              /* no job ever lived at a place from here on */
+	uint32_t *spare;              /* places not in use */
 	size_t n_spare;
 	struct job_index index;
 	struct live_list plan, running;
-	struct job_order queues; /* the plan and the waiting jobs of each tenant */
-	size_t n_queued, n_promised; /* waiting, in the plan or not; promised, waiting or running */
-	size_t n_due; /* waiting */
-	size_t n_by_chance; /* waiting or running */
-	uint64_t slots_used; /* cpus of those that run */
-	uint64_t devices_used; /* and their devices */
+	struct job_order queues;      /* the plan and the waiting jobs of each tenant */
+	size_t n_queued, n_promised;  /* waiting, in the plan or not; promised, waiting or running */
+	size_t n_due;                 /* waiting */
+	size_t n_by_chance;           /* waiting or running */
+	uint64_t slots_used;          /* cpus of those that run */
+	uint64_t devices_used;        /* and their devices */
 	struct sched_guest guest[SCHED_MAX_GUESTS]; /* the first to end first */
 	size_t n_guests;
 	uint64_t guest_cpus;
-	double lag_s; /* sched_set_lag() */
+	double lag_s;                 /* sched_set_lag() */
 	uint32_t most_slots, cluster_slots; /* machine.slots is the lesser; as configured; 0: no cluster */
 
 	struct tenant *tenant;
 	size_t n_tenants, tenants_cap;
-	bool tenants_given, quotas; /* there are some */
-	uint64_t *has_waiting; /* a bit for each tenant */
-	struct fluid_group *group; /* n_tenants */
-	struct heap standings; /* of tenants, to go through them */
+	bool tenants_given, quotas;   /* there are some */
+	uint64_t *has_waiting;        /* a bit for each tenant */
+	struct fluid_group *group;    /* n_tenants */
+	struct heap standings;        /* of tenants, to go through them */
 	int64_t usage_ns;
 	struct {
-		uint64_t changes; /* right after so many, + 1; 0: not known */
-		int64_t usage_ns; /* and at this time */
+		uint64_t changes;     /* right after so many, + 1; 0: not known */
+		int64_t usage_ns;     /* and at this time */
 		double value;
 	} mean_standing;
 
-	int64_t last_ns; /* of the last event; INT64_MIN: there was none */
-	int64_t since_ns; /* of the last change of who runs */
-	int64_t changed_ns; /* of the last change at all */
-	bool unsettled; /* running jobs were restored, and their work is not counted yet */
+	int64_t last_ns;              /* of the last event; INT64_MIN: there was none */
+	int64_t since_ns;             /* of the last change of who runs */
+	int64_t changed_ns;           /* of the last change at all */
+	bool unsettled;               /* running jobs were restored, and their work is not counted yet */
 
 	/* what becomes of the plan (sched_scene.c) */
-	int64_t plan_ns; /* live.plan counts from here; INT64_MIN: not known */
-	double plan_first_s; /* the first start or end in it */
-	bool plan_holds; /* every promise in it */
+	int64_t plan_ns;              /* live.plan counts from here; INT64_MIN: not known */
+	double plan_first_s;          /* the first start or end in it */
+	bool plan_holds;              /* every promise in it */
 
-	int64_t quiet_ns; /* sched_next() had nothing to start then, and nothing has changed;
+	bool looked;                  /* sched_looked() */
+	int64_t quiet_ns;             /* sched_next() had nothing to start then, and nothing has changed;
 	                                 INT64_MIN: it may */
-	uint64_t round, stamp; /* counts tries of sched_next() after a change; scenes */
-	uint64_t changes; /* counts live_changed() */
+	uint64_t round, stamp;        /* counts tries of sched_next() after a change; scenes */
+	uint64_t changes;             /* counts live_changed() */
 	struct forecast forecast;
 
 	/* scratch of one decision or estimate */
@@ -199,9 +195,9 @@ struct sched {
 	struct decision *trial;
 };
 
-struct seat { /* in the plan */
-	size_t position; /* so many go before */
-	uint32_t after; /* place of the job whose end it waits for; NO_JOB */
+struct seat {                         /* in the plan */
+	size_t position;              /* so many go before */
+	uint32_t after;               /* place of the job whose end it waits for; NO_JOB */
 };
 
 /* ---- sched.c ---- */
@@ -232,15 +228,20 @@ void live_wait(struct sched *s, uint32_t place); /* joins the waiting ones of it
 void live_plan(struct sched *s, uint32_t place, size_t position, uint32_t after); /* joins the plan behind so
                                                                                      many */
 size_t live_plan_position(const struct sched *s, uint32_t place); /* so many go before it; it is there */
-void live_reorder(struct sched *s, uint32_t place); /* what its queue knows of it has changed */
+void live_reorder(struct sched *s, uint32_t place);  /* what its queue knows of it has changed */
 void live_dequeue(struct sched *s, uint32_t place);
-void live_run(struct sched *s, uint32_t place); /* joins those that run, by the time of its start */
+void live_run(struct sched *s, uint32_t place);      /* joins those that run, by the time of its start */
 /* The chance that a job which is expected to end in end_s seconds as things are now ends by its
  * deadline, with that other load from now on; NaN: it has none. */
 double live_chance(const struct sched *s, const struct live *j, double end_s, double load, int64_t now_ns);
-void live_end(struct sched *s, uint32_t place); /* leaves them */
+void live_end(struct sched *s, uint32_t place);      /* leaves them */
 
-/* Takes over what was decided: work, shares, ratio. */
+/* A bound over the expected time, under the load foreseen; NaN: no bound. */
+static inline double live_ratio(const struct candidate *c, double bound_s)
+{
+	return c->time_s > 0.0 && bound_s > 0.0 ? bound_s / c->time_s : NAN;
+}
+/* Takes over what was decided: work, shares, spread. */
 void live_take(const struct sched *s, struct live *j, const struct candidate *c);
 /* The work of a job that none was decided for, by the model; it stays unknown without one. */
 void live_measure(struct sched *s, struct live *j);
@@ -251,9 +252,9 @@ const struct decision *live_ask_epochs(struct sched *s, const struct live *j, co
 void live_measure_start(struct sched *s, struct live *j); /* its start-up, where that is not known */
 
 int64_t live_clock(struct sched *s, int64_t now_ns); /* the time, never before that of an earlier event */
-void live_changed(struct sched *s); /* what was known of the future is not any more */
-void live_settle(struct sched *s, int64_t now_ns); /* counts work done up to now */
-void live_set_speeds(struct sched *s); /* after a change of who runs */
+void live_changed(struct sched *s);                  /* what was known of the future is not any more */
+void live_settle(struct sched *s, int64_t now_ns);   /* counts work done up to now */
+void live_set_speeds(struct sched *s);               /* after a change of who runs */
 double live_left_s(const struct sched *s, const struct live *j, int64_t now_ns);
 uint64_t live_free_slots(const struct sched *s);
 double live_memory_used_mb(const struct sched *s);
@@ -265,7 +266,7 @@ uint32_t live_devices_wanted(const struct sched *s, const struct live *j);
 uint32_t live_devices_free(const struct sched *s);
 /* The batches the job may have. */
 const double *live_batches(const struct sched *s, const struct sched_request *r, size_t *out_n);
-void live_weigh(struct sched *s, struct live *j); /* fills in slot_ns and slot_cpus */
+void live_weigh(struct sched *s, struct live *j);    /* fills in slot_ns and slot_cpus */
 const struct live *live_after(const struct sched *s, const struct live *j); /* NULL: it waits for no end */
 
 /* Seconds until a moment; INFINITY for SCHED_NEVER. */
@@ -282,7 +283,8 @@ static inline const struct model *model_of(const struct sched *s, const struct s
 /* What a job is to its neighbours: its type and categories. Never 0. */
 uint64_t learn_kind(const struct sched *s, const struct sched_request *r);
 /* What arrivals to come do to the time of such a job. */
-struct later_effect learn_later(const struct sched *s, const struct sched_request *r);
+/* waits: it is foreseen to wait before it starts. */
+struct later_effect learn_later(const struct sched *s, const struct sched_request *r, bool waits);
 /* What was learnt, as the scene of a job sees it. */
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene);
 
@@ -312,13 +314,13 @@ size_t order_around(struct sched *s, const struct sched_request *r);
 /* How many start before the job that lives at `place`, and what they take together. */
 size_t order_position(struct sched *s, uint32_t place, struct order_sum *out_before);
 
-struct scene_place { /* of the job decided about, beside the jobs in s->order */
-	bool starting; /* it starts now; `place` is where it lives, and it is not in the
+struct scene_place {                  /* of the job decided about, beside the jobs in s->order */
+	bool starting;                /* it starts now; `place` is where it lives, and it is not in the
 	                                 order */
 	uint32_t place;
-	struct seat seat; /* otherwise */
-	bool promises; /* those of the others count */
-	bool by_chance; /* it will go without one itself */
+	struct seat seat;             /* otherwise */
+	bool promises;                /* those of the others count */
+	bool by_chance;               /* it will go without one itself */
 };
 void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, const struct scene_place *at,
 		struct decide_scene *out);

@@ -16,6 +16,7 @@ static void learnt_free(struct learnt *m, size_t n)
 		adapt_free(m[i].adapt);
 		ledger_free(m[i].families);
 		ledger_free(m[i].later);
+		ledger_free(m[i].waits);
 	}
 	free(m);
 }
@@ -42,6 +43,8 @@ static int learnt_init(struct learnt *m, struct err *err)
 		rc = ledger_new(&m->families, err);
 	if (!rc)
 		rc = ledger_new(&m->later, err);
+	if (!rc)
+		rc = ledger_new(&m->waits, err);
 	if (!rc)
 		adapt_reset(m->adapt, spread_of_model(m->model));
 	return rc;
@@ -168,26 +171,6 @@ bool sched_untaught(struct sched *s)
 	return was;
 }
 
-void sched_observe(struct sched *s, const struct sched_observation *o)
-{
-	double foreseen_s = isnan(o->foreseen_s) ? o->actual_s : o->foreseen_s;
-	struct adapt_who who = { o->type, o->user, o->kin };
-	const struct learnt *m;
-
-	if (!sched_adapt(s, o->model) || !sched_plausible(s, o) || !(o->model_s > 0.0 && foreseen_s > 0.0))
-		return;
-	m = &s->learnt[o->model];
-	if (o->family) { /* it says nothing of the jobs that the model knows */
-		ledger_add(ledger_claim(m->families, who, o->family, (struct ledger_entry){ 0 }),
-			   log(foreseen_s / o->model_s) - log(adapt_bias(m->adapt, who)));
-	} else {
-		learn_pairs(s, o, log(adapt_bias(m->adapt, who)));
-		adapt_observe(m->adapt, who, o->model_s, foreseen_s);
-	}
-	later_observe(m->later, who, o->confidence, foreseen_s, o->upper_s, o->actual_s);
-	s->quiet_ns = INT64_MIN; /* who was held may be free to start */
-}
-
 const struct adapt *sched_adapt(const struct sched *s, uint32_t model)
 {
 	return s->adapts && model < s->n_learnt && s->learnt[model].model ? s->learnt[model].adapt : NULL;
@@ -212,20 +195,40 @@ static const struct spread *row_of(const struct sched *s, uint32_t model, const 
 	return m->time.spread;
 }
 
-uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus)
+uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus,
+		      bool *out_new)
 {
 	double x[DECIDE_MAX_FEATURES];
 	const struct spread *spread = row_of(s, model, v, cpus, x);
 
-	return spread ? spread_new_family(spread, x) : 0;
+	*out_new = spread && spread_new_family(spread, x);
+	return spread ? spread_family(spread, x) : 0;
 }
 
-uint64_t sched_kin(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus)
+bool sched_observe(struct sched *s, const struct sched_observation *o)
 {
-	double x[DECIDE_MAX_FEATURES];
-	const struct spread *spread = row_of(s, model, v, cpus, x);
+	double foreseen_s = isnan(o->foreseen_s) ? o->actual_s : o->foreseen_s;
+	bool is_new = false;
+	uint64_t family = o->stranger ? 0 : sched_family(s, o->model, o->values, o->cpus, &is_new);
+	struct adapt_who who = { o->type, o->user, family };
+	const struct learnt *m;
 
-	return spread ? spread_family(spread, x) : 0;
+	if (!sched_adapt(s, o->model) || !sched_plausible(s, o) || !(o->model_s > 0.0 && foreseen_s > 0.0))
+		return !o->stranger && !is_new;
+	m = &s->learnt[o->model];
+	if (is_new) { /* it says nothing of the jobs that the model knows */
+		ledger_add(ledger_claim(m->families, who, family, (struct ledger_entry){ 0 }),
+			   log(foreseen_s / o->model_s) - log(adapt_bias(m->adapt, who)));
+	} else {
+		learn_pairs(s, o, log(adapt_bias(m->adapt, who)));
+		adapt_observe(m->adapt, who, o->model_s, foreseen_s);
+	}
+	later_observe(m->later, who, o->confidence, foreseen_s, o->upper_s, o->actual_s);
+	/* Many starts take no longer than the lag that is allowed for; these did not wait for other jobs. */
+	if (o->waited_s > 2.0 * s->lag_s && o->response_s > 0.0 && o->told_s > 0.0)
+		later_observe(m->waits, who, o->confidence, o->told_s, o->told_upper_s, o->response_s);
+	s->quiet_ns = INT64_MIN; /* who was held may be free to start */
+	return !o->stranger && !is_new;
 }
 
 uint64_t learn_kind(const struct sched *s, const struct sched_request *r)
@@ -238,44 +241,39 @@ uint64_t learn_kind(const struct sched *s, const struct sched_request *r)
 	       1;
 }
 
-struct later_effect learn_later(const struct sched *s, const struct sched_request *r)
+struct later_effect learn_later(const struct sched *s, const struct sched_request *r, bool waits)
 {
 	if (s->policy.without & LAYER_LATER || !sched_adapt(s, r->model))
 		return (struct later_effect){ 0 };
-	return later_of(s->learnt[r->model].later, (struct adapt_who){ r->type, r->user, 0 });
+	return later_of(waits ? s->learnt[r->model].waits : s->learnt[r->model].later,
+			(struct adapt_who){ r->type, r->user, 0 });
 }
 
 unsigned sched_family_known(const struct sched *s, const struct sched_request *r)
 {
-	bool learns = s->adapts && !(s->policy.without & LAYER_NEW_FAMILY);
-	uint64_t family = learns ? sched_family(s, r->model, r->values, r->cpus) : 0;
+	const struct adapt_who who = { r->type, r->user, 0 };
+	bool is_new;
+	uint64_t family = sched_family(s, r->model, r->values, r->cpus, &is_new);
 
-	struct adapt_who who = { r->type, r->user, 0 };
-
-	return family ? ledger_of(s->learnt[r->model].families, who, family).n : UINT_MAX;
+	if (!is_new || !s->adapts || s->policy.without & LAYER_NEW_FAMILY)
+		return UINT_MAX;
+	return ledger_of(s->learnt[r->model].families, who, family).n;
 }
 
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene)
 {
-	const struct spread *spread;
-	double x[DECIDE_MAX_FEATURES];
+	uint64_t family = sched_family(s, r->model, r->values, r->cpus, &scene->new_family);
 
 	scene->adapt = sched_adapt(s, r->model);
-	scene->later = learn_later(s, r);
-	spread = row_of(s, r->model, r->values, r->cpus, x);
-	scene->who = (struct adapt_who){ r->type, r->user, spread ? spread_family(spread, x) : 0 };
+	scene->later = learn_later(s, r, false);
+	scene->later_waits = learn_later(s, r, true);
+	scene->who = (struct adapt_who){ r->type, r->user, family };
 	scene->level = (struct spread_level){ 0.0, 1.0 };
-	scene->new_family = false;
-	if (scene->adapt) {
+	scene->new_family &= scene->adapt != NULL;
+	if (scene->new_family && !(s->policy.without & LAYER_NEW_FAMILY)) {
 		const struct learnt *m = &s->learnt[r->model];
-		uint64_t family = spread ? spread_new_family(spread, x) : 0;
+		struct ledger_entry runs = ledger_of(m->families, scene->who, family);
 
-		scene->new_family = family;
-		if (family && !(s->policy.without & LAYER_NEW_FAMILY)) {
-			struct ledger_entry runs = ledger_of(m->families, scene->who, family);
-
-			scene->level =
-				spread_level_of(m->model->time.spread, runs.n, runs.mean, runs.variance);
-		}
+		scene->level = spread_level_of(m->model->time.spread, runs.n, runs.mean, runs.variance);
 	}
 }

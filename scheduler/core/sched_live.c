@@ -290,11 +290,9 @@ static double spread_of(const struct candidate *c, double confidence)
 
 void live_take(const struct sched *s, struct live *j, const struct candidate *c)
 {
-	struct later_effect later = learn_later(s, &j->r);
+	struct later_effect later = learn_later(s, &j->r, c->wait_s > 0.0);
 
 	j->taken = *c;
-	j->ratio = c->time_s > 0.0 && c->guard_s > 0.0 ? c->guard_s / c->time_s : NAN;
-	j->told = c->time_s > 0.0 && c->upper_s > 0.0 ? c->upper_s / c->time_s : NAN;
 	j->prior_s = j->total_s = c->work_s;
 	j->spread = spread_of(c, j->r.confidence);
 	j->spread_later = hypot(j->spread, later.spread);

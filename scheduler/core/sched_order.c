@@ -29,20 +29,21 @@ static struct part part_around(size_t n, size_t position)
 	return (struct part){ position - ahead, position + behind };
 }
 
-static void add_sum(struct order_sum *to, const struct order_sum *s)
+/* Of the jobs [from, to) of an order. */
+static struct order_sum sum_between(const struct sched *s, uint32_t root, size_t from, size_t to)
 {
-	to->slot_ns += s->slot_ns;
-	to->slot_cpus += s->slot_cpus;
-	to->n += s->n;
-	to->n_unknown += s->n_unknown;
-}
+	struct order_sum sum = job_order_sum(&s->queues, root, to), skipped;
 
-static void take_off(struct order_sum *from, const struct order_sum *s)
-{
-	from->slot_ns -= s->slot_ns;
-	from->slot_cpus -= s->slot_cpus;
-	from->n -= s->n;
-	from->n_unknown -= s->n_unknown;
+	if (!from)
+		return sum;
+	skipped = job_order_sum(&s->queues, root, from);
+	sum.slot_ns -= skipped.slot_ns;
+	sum.slot_cpus -= skipped.slot_cpus;
+	sum.cpus -= skipped.cpus;
+	sum.n -= skipped.n;
+	sum.n_by_chance -= skipped.n_by_chance;
+	sum.n_unknown -= skipped.n_unknown;
+	return sum;
 }
 
 static void begin(struct sched *s, size_t first)
@@ -115,9 +116,7 @@ static struct order_scale scale_of(const struct sched *s, const struct tenant *t
 static void set_cursor(struct sched *s, struct tenant *t, struct part p, size_t n)
 {
 	t->cursor_at = p.first + n;
-	t->cursor_cpus = n ? job_order_sum(&s->queues, t->waiting.root, p.first + n).cpus : 0;
-	if (n && p.first)
-		t->cursor_cpus -= job_order_sum(&s->queues, t->waiting.root, p.first).cpus;
+	t->cursor_cpus = n ? sum_between(s, t->waiting.root, p.first, p.first + n).cpus : 0;
 }
 
 /* Sets all cursors where the jobs before this point of the scale end; returns how many jobs are before it.
@@ -213,14 +212,10 @@ static struct order_sum sum_to_cursors(const struct sched *s, bool below)
 
 	for (size_t i = tenants_next_waiting(s, 0); i < s->n_tenants; i = tenants_next_waiting(s, i + 1)) {
 		const struct tenant *t = &s->tenant[i];
-		struct part p = part_of(s, t, below);
-		struct order_sum to = job_order_sum(&s->queues, t->waiting.root, t->cursor_at), from;
+		const struct order_sum own =
+			sum_between(s, t->waiting.root, part_of(s, t, below).first, t->cursor_at);
 
-		if (p.first) {
-			from = job_order_sum(&s->queues, t->waiting.root, p.first);
-			take_off(&to, &from);
-		}
-		add_sum(&sum, &to);
+		order_sum_add(&sum, &own);
 	}
 	return sum;
 }
@@ -253,35 +248,25 @@ static struct spot spot_of(struct sched *s, const struct stretches *x, const str
 	p = part_of(s, t, at.below);
 	own = place != NO_JOB ? job_order_position(&s->queues, place)
 			      : job_order_later(&s->queues, t->waiting.root, p.first, r->priority, INT64_MAX);
-	cpus = job_order_sum(&s->queues, t->waiting.root, own).cpus -
-	       job_order_sum(&s->queues, t->waiting.root, p.first).cpus;
+	cpus = sum_between(s, t->waiting.root, p.first, own).cpus;
 	at.waiting = true;
 	at.in_stretch = set_cursors(s, at.below, t, own - p.first, scale.start + scale.step * (double)cpus);
 	at.position = at.in_stretch + (at.below ? s->plan.n + x->waiting : x->planned);
 	return at;
 }
 
-/* Of all waiting jobs of a stretch. */
-static struct order_sum sum_waiting(struct sched *s, bool below)
-{
-	set_cursors(s, below, NULL, 0, INFINITY);
-	return sum_to_cursors(s, below);
-}
-
 /* The part of the plan's stretch that begins at `start` in the order and holds [from, to) of the plan. */
 static void take_planned(struct sched *s, size_t start, struct part stretch, const struct part *p)
 {
 	size_t n = stretch.last - stretch.first, from = p->first > start ? p->first - start : 0, to;
-	struct order_sum before, skipped;
+	struct order_sum before;
 
 	from = from < n ? from : n;
 	to = p->last > start ? p->last - start : 0;
 	to = to < n ? to : n;
 	if (from) {
-		before = job_order_sum(&s->queues, s->plan.root, stretch.first + from);
-		skipped = job_order_sum(&s->queues, s->plan.root, stretch.first);
-		take_off(&before, &skipped);
-		add_sum(&s->order.before, &before);
+		before = sum_between(s, s->plan.root, stretch.first, stretch.first + from);
+		order_sum_add(&s->order.before, &before);
 	}
 	if (from < to)
 		write_planned(s, stretch.first + from, stretch.first + to, NO_JOB);
@@ -308,7 +293,7 @@ static void take_waiting(struct sched *s, bool below, size_t start, size_t n, co
 		go_back(s, below, anchor - from);
 	if (from) {
 		before = sum_to_cursors(s, below);
-		add_sum(&s->order.before, &before);
+		order_sum_add(&s->order.before, &before);
 	}
 	write_waiting(s, below, to - from);
 }
@@ -340,11 +325,12 @@ size_t order_position(struct sched *s, uint32_t place, struct order_sum *out_bef
 	*out_before = job_order_sum(&s->queues, s->plan.root, planned);
 	if (at.waiting) {
 		sum = sum_to_cursors(s, at.below);
-		add_sum(out_before, &sum);
+		order_sum_add(out_before, &sum);
 	}
 	if (at.below) {
-		sum = sum_waiting(s, false);
-		add_sum(out_before, &sum);
+		set_cursors(s, false, NULL, 0, INFINITY);
+		sum = sum_to_cursors(s, false);
+		order_sum_add(out_before, &sum);
 	}
 	return at.position;
 }

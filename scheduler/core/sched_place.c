@@ -149,9 +149,10 @@ static int try_seats(struct sched *s, int64_t now_ns, const struct sched_request
 /* The objective with which it would stand behind all of its priority, if it needs no more. */
 static double last_turn_s(const struct sched *s, int64_t now_ns, int priority)
 {
-	int64_t last_ns = job_order_last_turn(&s->queues, s->plan.root, priority);
+	size_t n = position_of(s, priority, SCHED_NEVER, 0);
+	uint32_t last = n ? job_order_at(&s->queues, s->plan.root, n - 1) : NO_JOB;
 
-	return last_ns == INT64_MIN ? 0.0 : fmax(0.0, live_until_s(last_ns, now_ns));
+	return last == NO_JOB ? 0.0 : fmax(0.0, live_until_s(s->live[last].turn_ns, now_ns));
 }
 
 /* With a later deadline it would stand further back. An objective is offered only if it would be taken; where

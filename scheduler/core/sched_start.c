@@ -159,7 +159,7 @@ static bool waits_instead(struct sched *s, int64_t now_ns, uint32_t place, uint6
 	struct live *j = &s->live[place];
 	const struct fluid_job job = decide_fluid_job(&j->taken, j->r.cpus);
 	struct scene_place at = { .promises = true, .seat.after = job_index_find(&s->index, harmed) };
-	const struct decide_neighbour own = { .ratio = j->ratio,
+	const struct decide_neighbour own = { .ratio = live_ratio(&j->taken, j->taken.guard_s),
 					      .deadline_s = live_until_s(j->deadline_ns, now_ns) };
 	uint32_t after = live_after(s, j) ? j->after : NO_JOB; /* its place may be another job's by now */
 	struct decide_scene scene;
@@ -393,14 +393,17 @@ static bool try_waiting(struct search *q, bool below, uint32_t *out_place)
 bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decision *out)
 {
 	struct search q = { .s = s, .out = out };
+	size_t n_due = s->n_due;
 	uint32_t place;
 	bool all;
 
 	q.now_ns = now_ns = live_clock(s, now_ns);
+	s->looked = false;
 	if (s->quiet_ns == now_ns || !s->n_queued)
 		return false;
 	tenants_settle(s, now_ns);
 	place_due(s, now_ns);
+	s->looked = s->n_due != n_due;
 	all = chance_look(s, now_ns);
 	s->round++;
 	if (live_free_slots(s)) {
@@ -412,9 +415,15 @@ bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decisi
 			}
 		}
 	}
+	s->looked |= q.tries > 0;
 	if (all)
 		s->quiet_ns = now_ns;
 	return false;
+}
+
+bool sched_looked(const struct sched *s)
+{
+	return s->looked;
 }
 
 int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decision *out, struct err *err)

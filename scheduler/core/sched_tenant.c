@@ -203,35 +203,20 @@ void tenants_rank(struct sched *s)
 		heap_push(&s->standings, tenant_standing(s, &s->tenant[i]), (uint32_t)i);
 }
 
-static struct sched_share share_of(const struct sched *s, const struct tenant *t, double mean)
+int sched_share(struct sched *s, int64_t now_ns, uint32_t tenant, struct sched_share *out, struct err *err)
 {
-	return (struct sched_share){ .usage_cpu_s = t->usage,
+	const struct tenant *t;
+
+	if (tenant >= s->n_tenants)
+		return err_fail(err, ERR_NOTFOUND, "there is no tenant %u", tenant);
+	t = &s->tenant[tenant];
+	tenants_settle(s, live_clock(s, now_ns));
+	*out = (struct sched_share){ .usage_cpu_s = t->usage,
 				     .standing = tenant_standing(s, t),
-				     .mean_standing = mean,
+				     .mean_standing = tenants_mean(s),
 				     .cpus = t->cpus,
 				     .devices = t->devices,
 				     .queued = t->n_queued,
 				     .running = t->n_running };
-}
-
-int sched_share(struct sched *s, int64_t now_ns, uint32_t tenant, struct sched_share *out, struct err *err)
-{
-	if (tenant >= s->n_tenants)
-		return err_fail(err, ERR_NOTFOUND, "there is no tenant %u", tenant);
-	tenants_settle(s, live_clock(s, now_ns));
-	*out = share_of(s, &s->tenant[tenant], tenants_mean(s));
 	return 0;
-}
-
-void sched_shares(struct sched *s, int64_t now_ns, sched_share_fn *tell, void *owner)
-{
-	double mean;
-
-	tenants_settle(s, live_clock(s, now_ns));
-	mean = tenants_mean(s);
-	for (size_t i = 0; i < s->n_tenants; i++) {
-		struct sched_share share = share_of(s, &s->tenant[i], mean);
-
-		tell(owner, (uint32_t)i, &share);
-	}
 }

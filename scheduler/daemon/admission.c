@@ -52,6 +52,22 @@ static size_t named_batches(const struct job *job, double out[DECIDE_MAX_CANDIDA
 	return n;
 }
 
+/* Refused: fewer epochs, where the command is told how many. */
+static void find_shorter(struct daemon *d, const struct job *job, int64_t now_ns,
+			 const struct sched_request *q, struct admission *a)
+{
+	const struct model *m = d->setup->slot[job->slot].model;
+	double epochs[DECIDE_MAX_CANDIDATES], below = q->n_epochs ? q->epochs[0] : job_epochs_given(job);
+	size_t n_batches = q->n_batches ? q->n_batches : m ? m->n_candidates : 0, n;
+	struct decision scratch;
+
+	if (!m || !n_batches || !job->type || !(below > 1.0) || schema_role(m->schema, ROLE_EPOCHS) < 0)
+		return;
+	n = job_type_epochs(job->type, job_type_least_epochs(job->type), below - 1.0, epochs,
+			    DECIDE_MAX_CANDIDATES / n_batches);
+	a->shorter = admit_shorter(d->sched, now_ns, q, epochs, n, &scratch);
+}
+
 int admission_decide(struct daemon *d, struct job *job, int64_t now_ns, bool keep, struct admission *out,
 		     struct err *err)
 {
@@ -90,6 +106,9 @@ int admission_decide(struct daemon *d, struct job *job, int64_t now_ns, bool kee
 	q.batch = asked.batch;
 	q.epochs = asked.epochs;
 	rc = (keep ? sched_submit : sched_what_if)(d->sched, now_ns, &q, &out->decision, &out->verdict, err);
+	out->shorter = alternative_none;
+	if (!rc && out->verdict == SCHED_REJECTED && terms.promise && !isnan(q.slo_s))
+		find_shorter(d, job, now_ns, &q, out);
 	out->took_us = clock_monotonic_us() - before;
 	memcpy(out->why, terms.why, sizeof out->why);
 	if (!rc)
@@ -111,6 +130,7 @@ void admission_json(const struct daemon *d, const struct job *job, int64_t now_n
 		.slo_s = job->row.slo_s,
 		.took_us = a->took_us,
 		.accuracy_error = decide_accuracy_noise(slot->model),
+		.shorter = &a->shorter,
 	};
 
 	for (size_t i = 0; job->type && i < job->type->n_batches && !job->row.batches; i++)

@@ -4,12 +4,14 @@
 #ifndef SCHEDULER_DAEMON_ADMISSION_H
 #define SCHEDULER_DAEMON_ADMISSION_H
 
+#include "scheduler/core/alternatives.h"
 #include "scheduler/daemon/daemon.h"
 
 struct admission {
 	struct decision decision;
 	enum sched_verdict verdict;
 	char why[192];       /* nothing can be promised to such jobs yet: a sentence; "": it can */
+	struct alternative shorter; /* of a refused job: in time with fewer epochs */
 	double took_us;
 };
 

@@ -44,6 +44,17 @@ static void give_up_in_time(struct daemon *d, struct job *job)
 	carry_out(d, &e, NULL);
 }
 
+/* Its owner did not start it in time: only the clock says so. */
+static void note_timeout(struct daemon *d, const struct job *job, int64_t now_ns)
+{
+	struct exec_outcome o;
+
+	if (job_state_live(job->row.state))
+		return;
+	o = life_outcome(job->id, job->row.state == JOB_LOST, job->row.reason ? job->row.reason : "");
+	inputs_ended(d, now_ns, &o);
+}
+
 bool carry_ticks(struct daemon *d)
 {
 	double until_us = clock_monotonic_us() + TURN_US;
@@ -57,6 +68,7 @@ bool carry_ticks(struct daemon *d)
 
 			e.advise_timeout_s = d->setup->config->advise_timeout_s;
 			carry_out(d, &e, NULL);
+			note_timeout(d, job, e.now_ns);
 		}
 		give_up_in_time(d, job);
 		if (n % 64 == 0 && clock_monotonic_us() > until_us)
@@ -85,25 +97,27 @@ static const char *take_devices(struct daemon *d, const struct job *job, const s
 	return out->text;
 }
 
-static void turn_of(struct daemon *d, struct job *job, const struct decision *decision, double took_us)
+static void turn_of(struct daemon *d, struct job *job, const struct decision *decision, int64_t now_ns,
+		    double took_us)
 {
 	struct life_event e = carry_event(d, LIFE_TURN, job);
 	const struct setup *s = d->setup;
 	const struct model_slot *slot = &s->slot[job->slot];
 	struct decision_about about = {
-		.at_ns = e.now_ns,
+		.at_ns = now_ns,
 		.when = "start",
 		.policy = s->config->policy,
 		.model = slot->name,
 		.type = job->type,
 		.epochs = job_epochs_given(job),
-		.slo_s = job->row.slo_s - (double)(e.now_ns - job->row.submitted_ns) / 1e9,
+		.slo_s = job->row.slo_s - (double)(now_ns - job->row.submitted_ns) / 1e9,
 		.took_us = took_us,
 		.accuracy_error = decide_accuracy_noise(slot->model),
 	};
 	struct strbuf devices = { 0 }, text = { 0 };
 	struct json_writer w;
 
+	e.now_ns = now_ns;
 	daemon_decided(d, took_us);
 	json_begin(&w, &text, false);
 	decision_json(&w, decision, &about);
@@ -137,6 +151,7 @@ void carry_turns(struct daemon *d)
 
 	while (!d->draining && !d->store_failed) {
 		double before = clock_monotonic_us();
+		int64_t now_ns = daemon_now_ns(d);
 		struct job *job;
 		bool starts;
 
@@ -144,12 +159,14 @@ void carry_turns(struct daemon *d)
 			daemon_later(d);
 			return;
 		}
-		starts = sched_next(d->sched, daemon_now_ns(d), &id, &decision);
+		starts = sched_next(d->sched, now_ns, &id, &decision);
+		if (!starts && sched_looked(d->sched))
+			inputs_add(d, INPUT_LOOKED, now_ns, NULL, NAN, NULL);
 		if (!starts && !sched_hopeless(d->sched, &id))
 			return;
 		job = jobs_find(&d->jobs, id);
 		if (job && starts)
-			turn_of(d, job, &decision, clock_monotonic_us() - before);
+			turn_of(d, job, &decision, now_ns, clock_monotonic_us() - before);
 		else if (!starts)
 			give_up(d, id, job);
 	}
@@ -204,10 +221,11 @@ void carry_delayed(struct daemon *d)
 
 /* ---- executors and owners ---- */
 
-static void started(struct daemon *d, struct job *job, int64_t at_ns, pid_t pid)
+static void started(struct daemon *d, struct job *job, int64_t now_ns, int64_t at_ns, pid_t pid)
 {
 	struct life_event e = carry_event(d, LIFE_STARTED, job);
 
+	e.now_ns = now_ns;
 	e.at_ns = at_ns;
 	e.pid = pid;
 	if (job->step == STEP_SPAWNED && job->waits_for && d->delay_told) {
@@ -220,19 +238,19 @@ static void started(struct daemon *d, struct job *job, int64_t at_ns, pid_t pid)
 int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err)
 {
 	double before = clock_monotonic_us();
+	int64_t now_ns = daemon_now_ns(d);
 	struct decision decision;
-	int rc = job->step == STEP_READY
-			 ? 0
-			 : sched_start_now(d->sched, daemon_now_ns(d), job->id, &decision, err);
+	int rc = job->step == STEP_READY ? 0 : sched_start_now(d->sched, now_ns, job->id, &decision, err);
 
 	if (rc)
 		return rc;
+	inputs_add(d, INPUT_OWNER, now_ns, job, NAN, NULL);
 	if (job->step == STEP_READY)
-		sched_owner_started(d->sched, daemon_now_ns(d), job->id, NULL);
+		sched_owner_started(d->sched, now_ns, job->id, NULL);
 	else
-		turn_of(d, job, &decision, clock_monotonic_us() - before);
+		turn_of(d, job, &decision, now_ns, clock_monotonic_us() - before);
 	daemon_changed(d);
-	started(d, job, daemon_now_ns(d), 0);
+	started(d, job, now_ns, now_ns, 0);
 	return 0;
 }
 
@@ -240,6 +258,7 @@ void carry_progress(struct daemon *d, struct job *job, double done, const struct
 {
 	struct life_event e = carry_event(d, LIFE_PROGRESS, job);
 
+	inputs_progress(d, job, e.now_ns, done, p);
 	if (done >= 0.0 && done <= 1.0)
 		sched_progress(d->sched, e.now_ns, job->id, done, NULL);
 	e.progress = p;
@@ -295,11 +314,13 @@ static void on_started(void *owner, uint64_t id, int64_t at_ns, pid_t pid)
 {
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, id);
+	int64_t now_ns = daemon_now_ns(d);
 
-	if (job)
-		note_lag(d, job, at_ns);
-	if (job)
-		started(d, job, at_ns, pid);
+	if (!job)
+		return;
+	inputs_add(d, INPUT_STARTED, now_ns, job, (double)(at_ns - now_ns) / 1e9, NULL);
+	note_lag(d, job, at_ns);
+	started(d, job, now_ns, at_ns, pid);
 }
 
 /* It has its slots, and an engine has it: nothing of this daemon is in its way. */
@@ -307,7 +328,6 @@ static void on_waits(void *owner, uint64_t id, const char *why)
 {
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, id);
-
 	struct life_event e = carry_event(d, LIFE_WAITS, job);
 
 	e.text = why;

@@ -67,8 +67,8 @@ static void *executor_of(const struct daemon *d, const struct job *job, enum whe
 	char dir[4096];
 
 	job_dir(d, job, dir, sizeof dir);
-	for (size_t i = 0; executor_all[i] && !life_advised(job); i++) {
-		if (executor_all[i] != &exec_engine_ops || !d->executor[i])
+	for (size_t i = 0; d->executors[i] && !life_advised(job); i++) {
+		if (d->executors[i] != &exec_engine_ops || !d->executor[i])
 			continue;
 		at_engine = when == WHEN_STARTED
 				    ? config_engine(c, carry_executor(c, job)) != NULL
@@ -78,9 +78,9 @@ static void *executor_of(const struct daemon *d, const struct job *job, enum whe
 			exec_engine_withdraw(dir, job->row.identity);
 	}
 	*out_ops = NULL;
-	for (size_t i = 0; executor_all[i]; i++) {
-		if (!strcmp(executor_all[i]->name, at_engine ? exec_engine_ops.name : job->row.mode)) {
-			*out_ops = executor_all[i];
+	for (size_t i = 0; d->executors[i]; i++) {
+		if (!strcmp(d->executors[i]->name, at_engine ? exec_engine_ops.name : job->row.mode)) {
+			*out_ops = d->executors[i];
 			return d->executor[i];
 		}
 	}
@@ -213,7 +213,7 @@ static void adopt(struct daemon *d, struct job *job, struct next_events *next)
 		next_event(d, next, unstarted ? LIFE_UNSTARTED : LIFE_ADOPTED, job);
 }
 
-static void forget(struct daemon *d, struct job *job)
+static void forget(struct daemon *d, struct job *job, int64_t now_ns)
 {
 	const struct executor_ops *ops;
 	void *self = executor_of(d, job, WHEN_LATER, &ops);
@@ -221,7 +221,7 @@ static void forget(struct daemon *d, struct job *job)
 	if (ops && ops->forget)
 		ops->forget(self, job->id);
 	devices_give_back(&d->devices, job->id);
-	sched_remove(d->sched, daemon_now_ns(d), job->id, NULL);
+	sched_remove(d->sched, now_ns, job->id, NULL);
 }
 
 /* ---- people ---- */
@@ -325,7 +325,7 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 	case LIFE_IDLE: sched_set_idle(d->sched, now_ns, job->id, a->idle, NULL); break;
 	case LIFE_STOP: rc = stop(d, job, next, err); break;
 	case LIFE_ADOPT: adopt(d, job, next); break;
-	case LIFE_FORGET: forget(d, job); break;
+	case LIFE_FORGET: forget(d, job, now_ns); break;
 	case LIFE_ADMIT: waiting_add(d, job); break;
 	case LIFE_TELL:
 		log_event(a->what, job);
@@ -363,6 +363,7 @@ int carry_out(struct daemon *d, const struct life_event *e, struct err *err)
 	int rc, failed = 0;
 
 	actions.n = next.n = 0;
+	inputs_event(d, e);
 	rc = life_event(&d->life, e, &actions, err);
 	for (size_t i = 0; !rc && i < actions.n; i++) {
 		int one = do_action(d, &actions.item[i], e->now_ns, &next, err);

@@ -33,8 +33,8 @@ bool cluster_known(const struct daemon *d)
 
 void cluster_settle(struct daemon *d)
 {
-	for (size_t i = 0; executor_all[i]; i++) {
-		if (executor_all[i] == &exec_engine_ops && d->executor[i])
+	for (size_t i = 0; d->executors[i]; i++) {
+		if (d->executors[i] == &exec_engine_ops && d->executor[i])
 			exec_engine_settle(d->executor[i]);
 	}
 }
@@ -64,7 +64,7 @@ static void tell_scheduler(struct daemon *d, const struct cluster *c)
 	uint32_t most = d->setup->config->slots;
 	uint64_t spare = c->cpus_leaving + (c->cpus > most ? c->cpus - most : 0);
 	struct sched_guest *guest = mem_array(c->n_guests + 1, sizeof *guest);
-	int64_t shift_ns = offset_ns(d);
+	int64_t shift_ns = offset_ns(d), now_ns = daemon_now_ns(d);
 	struct err err = { 0 };
 	size_t n = c->n_guests;
 
@@ -85,8 +85,9 @@ static void tell_scheduler(struct daemon *d, const struct cluster *c)
 		guest[0] = (struct sched_guest){ .cpus = 1, .end_ns = SCHED_NEVER };
 		n = 1;
 	}
-	if (sched_set_cluster(d->sched, daemon_now_ns(d),
-			      c->cpus < most ? (c->cpus ? (uint32_t)c->cpus : 1) : most, guest, n, &err))
+	inputs_add(d, INPUT_CLUSTER, now_ns, NULL, c->cpus < most ? (double)c->cpus : most, NULL);
+	if (sched_set_cluster(d->sched, now_ns, c->cpus < most ? (c->cpus ? (uint32_t)c->cpus : 1) : most,
+			      guest, n, &err))
 		log_error("the cluster of %s: %s", d->cluster->engine, err.text);
 	free(guest);
 	daemon_changed(d);

@@ -97,6 +97,8 @@ void daemon_turn(struct daemon *d)
 	carry_durable(d, store_durable(d->store));
 	waiting_turn(d);
 	carry_turns(d);
+	if (d->inputs.n_loads && store_collected(d->store))
+		inputs_flush(d);
 	store_commit(d->store);
 	leave_if_idle(d);
 }
@@ -477,8 +479,8 @@ int daemon_configure_engines(struct daemon *d, const struct config *c, struct er
 {
 	int rc = 0;
 
-	for (size_t i = 0; executor_all[i]; i++) {
-		if (executor_all[i] == &exec_engine_ops && d->executor[i])
+	for (size_t i = 0; d->executors[i]; i++) {
+		if (d->executors[i] == &exec_engine_ops && d->executor[i])
 			rc = exec_engine_configure(d->executor[i], c, err);
 	}
 	return rc;
@@ -507,8 +509,8 @@ static int open_parts(struct daemon *d, bool force, struct err *err)
 		rc = sched_new(&sched, &d->sched, err);
 	if (!rc)
 		carry_lag(d);
-	for (size_t i = 0; !rc && executor_all[i] && i < DAEMON_MAX_EXECUTORS; i++)
-		rc = executor_all[i]->create(d->base, &sink, &d->executor[i], err);
+	for (size_t i = 0; !rc && d->executors[i] && i < DAEMON_MAX_EXECUTORS; i++)
+		rc = d->executors[i]->create(d->base, &sink, &d->executor[i], err);
 	if (!rc)
 		rc = daemon_configure_engines(d, c, err);
 	return rc;
@@ -563,6 +565,8 @@ static int add_events(struct daemon *d, struct err *err)
 	d->event.advise = event_new(d->base, -1, 0, on_advise, d);
 	d->event.other_work = timer(d, on_other_work, OTHER_WORK_S);
 	d->event.delayed = timer(d, on_delayed, DELAYED_S);
+	if (d->params.played) /* its loop never runs */
+		return d->event.turn && d->event.repair && d->event.advise ? 0 : err_nomem(err, "the events");
 	good = d->event.turn && d->event.store && d->event.repair && d->event.estimates && d->event.advise &&
 	       d->event.other_work && d->event.delayed && !event_add(d->event.store, NULL) &&
 	       !event_add(d->event.advise, &(struct timeval){ .tv_sec = ADVISE_S });
@@ -588,6 +592,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	if (!d)
 		return err_nomem(err, NULL);
 	d->params = *p;
+	d->executors = p->played ? p->played->executor : executor_all;
 	d->clock_offset_ns = clock_wall_ns() - clock_boot_ns();
 	d->started_ns = daemon_now_ns(d);
 	tally_init(&d->tally);
@@ -618,6 +623,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 		rc = retention_new(d, &d->retention, err);
 	}
 	if (!rc) {
+		inputs_began(d);
 		learning_restore(d->learning);
 		cluster_settle(d);
 		other_work_settle(d);
@@ -663,9 +669,9 @@ void daemon_free(struct daemon *d)
 	learning_free(d->learning);
 	ops_ask_abandon(d);
 	server_free(d->server); /* its on_close calls still find the daemon whole */
-	for (size_t i = 0; executor_all[i] && i < DAEMON_MAX_EXECUTORS; i++) {
+	for (size_t i = 0; d->executors[i] && i < DAEMON_MAX_EXECUTORS; i++) {
 		if (d->executor[i])
-			executor_all[i]->destroy(d->executor[i]);
+			d->executors[i]->destroy(d->executor[i]);
 	}
 	drop(d->event.turn);
 	drop(d->event.store);
@@ -689,6 +695,7 @@ void daemon_free(struct daemon *d)
 	free(d->watcher);
 	free(d->starts.item);
 	free(d->waiting.id);
+	strbuf_release(&d->inputs.loads);
 	free(d->delayed.item);
 	strbuf_release(&d->out);
 	strbuf_release(&d->text);

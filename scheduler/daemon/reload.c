@@ -179,6 +179,7 @@ static int swap(struct daemon *d, struct setup **setup, struct rebound *r, struc
 	struct err engines = { 0 };
 	const struct model *own[SETUP_MAX_SLOTS];
 	struct sched_params sched;
+	int64_t now_ns = daemon_now_ns(d);
 	int rc = daemon_server_limits(fresh->config, &limits, err);
 
 	if (rc)
@@ -191,7 +192,7 @@ static int swap(struct daemon *d, struct setup **setup, struct rebound *r, struc
 		return rc;
 	setup_sched_params(fresh, own, &sched);
 	exchange_all(d, r);
-	rc = sched_use(d->sched, daemon_now_ns(d), &sched, values_of, &d->jobs, err);
+	rc = sched_use(d->sched, now_ns, &sched, values_of, &d->jobs, err);
 	if (rc) {
 		exchange_all(d, r);
 		if (daemon_set_devices(d, d->setup->config, &engines))
@@ -200,12 +201,13 @@ static int swap(struct daemon *d, struct setup **setup, struct rebound *r, struc
 	}
 	if (daemon_configure_engines(d, fresh->config, &engines))
 		log_error("%s", engines.text); /* its jobs wait until the next reload */
+	inputs_reloaded(d, now_ns, fresh);
 	server_set_limits(d->server, &limits);
 	daemon_use_log(fresh->config);
 	*setup = d->setup;
 	d->setup = fresh;
 	setup_link_model(fresh);
-	tenants_refresh(&d->tenants, fresh->config, d->sched, daemon_now_ns(d), NULL);
+	tenants_refresh(&d->tenants, fresh->config, d->sched, now_ns, NULL);
 	learning_model_changed(d->learning);
 	return 0;
 }

@@ -24,15 +24,23 @@ static size_t programs_of(const struct daemon *d, struct demand_program *out, si
 	return n;
 }
 
+static void tell(struct daemon *d, int64_t now_ns, double processes)
+{
+	inputs_load(d, now_ns, processes);
+	sched_set_other_load(d->sched, now_ns, processes, NULL);
+}
+
 void other_work_look(struct daemon *d)
 {
 	size_t max = d->jobs.count[JOB_RUNNING], n;
 	struct demand_program *program;
 
+	if (d->params.played)
+		return;
 	if (!d->setup->config->other_load || cluster_known(d)) {
 		d->life.other_load = NAN;
 		if (d->sched)
-			sched_set_other_load(d->sched, daemon_now_ns(d), 0.0, NULL);
+			tell(d, daemon_now_ns(d), 0.0);
 		return;
 	}
 	program = mem_array(max ? max : 1, sizeof *program);
@@ -44,11 +52,13 @@ void other_work_look(struct daemon *d)
 	d->life.other_span_s = d->demand.other.span_s;
 	free(program);
 	if (d->sched)
-		sched_set_other_load(d->sched, daemon_now_ns(d), d->life.other_load, NULL);
+		tell(d, daemon_now_ns(d), d->life.other_load);
 }
 
 void other_work_settle(struct daemon *d)
 {
+	if (d->params.played)
+		return;
 	/* How many processes wait is known only at the moment of a look, so a few of them are worth more. */
 	for (int i = 0; i < SETTLE_LOOKS && d->setup->config->other_load && !cluster_known(d); i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = (long)(SETTLE_S / SETTLE_LOOKS * 1e9) }, NULL);

@@ -61,8 +61,8 @@ static double fair_share(double busy, struct other_load_ours ours)
 	return fmax(0.0, busy - ours.ran) * fmax(1.0, ours.wanted / ours.ran);
 }
 
-/* What others want, as ours feel it: known while ours run, else by the part of the demand that they felt before. Where
- * others hardly ran, what they seem to want is an error of the readings and tells nothing. */
+/* What others want, as ours feel it: known while ours run, else by the part of the demand that they felt
+ * before. Where others hardly ran, what they seem to want is an error of the readings and tells nothing. */
 static double felt(struct other_load *o, double others, double busy, struct other_load_ours ours, double dt_s)
 {
 	double fair = fmin(others, fair_share(busy, ours)), fade = exp(-dt_s / MEAN_FELT_S);

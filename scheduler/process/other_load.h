@@ -19,11 +19,10 @@
  *
  * 	(busy cpus - ours that ran) x (ours that ran or waited) / (ours that ran)
  *
- * while ours run: nothing where no other process ran, and little where others run with a low priority. The kernel
- * shares the cpus between sessions first, and between groups of a container, so on a crowded machine this may be a
- * quarter of those that want a cpu. What part of the demand it was, while ours ran, is remembered (`weight`) and
- * holds when none of ours runs: else a job that finds the machine without jobs of ours would be foreseen to take
- * twice as long as the same job a moment later.
+ * while ours run: nothing where no other process ran, and little where others run with a low priority. The
+ * kernel shares the cpus between sessions first, so on a crowded machine this may be a quarter of those that
+ * want a cpu. What part of the demand it was while ours ran is remembered, and holds when none of ours runs:
+ * else a job that starts alone would be foreseen to take twice as long as the same job a moment later.
  *
  * The result is smoothed by two exponential means in a row of 1.25 s each. A load that stays counts by two
  * thirds after 3 s and by nine tenths after 5 s, and fades as fast; half a second of load moves the result by
@@ -60,8 +59,8 @@ struct other_load {              /* all zero: nothing was read yet */
 	double sum_s, span_s;    /* demand less ours, added up over the time that was seen; that time */
 	double estimate_s;       /* what of it ours felt, added up likewise, without the smoothing */
 	double busy_s, ran_s, wanted_s; /* of all cpus, and of ours, added up over the same time */
-	double wanted_others_s, felt_s; /* while ours ran: demand of others, and the part of it that ours felt; both
-	                                   fade */
+	/* while ours ran: the demand of others, and the part of it that ours felt; both fade */
+	double wanted_others_s, felt_s;
 	size_t n_bad;            /* readings that made no sense */
 };
 

@@ -106,7 +106,7 @@ int batch_add_job(struct batch *b, enum row_kind kind, const struct job_record *
 
 int batch_add_event(struct batch *b, enum row_kind kind, const struct row_event *e, struct err *err)
 {
-	if (e->job == 0 || e->job > INT64_MAX)
+	if ((e->job == 0 && kind != ROW_INPUT) || e->job > INT64_MAX)
 		return err_fail(err, ERR_ARG, "job id %llu cannot be kept: need 1 to 2^63-1",
 				(unsigned long long)e->job);
 	for (size_t i = 0; i < (kind == ROW_DECISION ? EVENT_TEXTS : 1); i++)

@@ -14,7 +14,7 @@
 #define ROW_MAX_TEXTS 32                /* texts of a row */
 
 enum row_kind {
-	ROW_ADD_JOB, ROW_UPDATE_JOB, ROW_DECISION, ROW_ESTIMATE, ROW_OBSERVATION,
+	ROW_ADD_JOB, ROW_UPDATE_JOB, ROW_DECISION, ROW_ESTIMATE, ROW_OBSERVATION, ROW_INPUT,
 	ROW_FORGET_JOB, ROW_FORGET_OBSERVATION,
 };
 
@@ -35,9 +35,9 @@ struct row_event {
 	uint64_t job;
 	int64_t at_ns;
 	double value[EVENT_VALUES];    /* estimate: start, end, end low, end high; observation: time,
-					  accuracy */
+					  accuracy; input: its number */
 	const char *text[EVENT_TEXTS]; /* decision: moment, json; estimate: why; observation: type, doubt
-					  (may be NULL) */
+					  (may be NULL); input: what, text (may be NULL) */
 	const char *packed;            /* observation: its values, as store_observation_next() reads them */
 	size_t packed_len;
 };

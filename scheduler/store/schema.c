@@ -135,11 +135,21 @@ static int make_version_9(sqlite3 *db)
 	return exec_with_columns(db, "", 9, "");
 }
 
+/* What decisions were made from, so that they can be made again. */
+static int make_version_10(sqlite3 *db)
+{
+	return sqlite3_exec(
+		db,
+		"CREATE TABLE inputs(n INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, what TEXT NOT "
+		"NULL, job INTEGER, number REAL, text TEXT) STRICT",
+		NULL, NULL, NULL);
+}
+
 /* steps[i] leads from version i to i + 1. A change of the tables is one more entry here, and one more in
  * STORE_SCHEMA_VERSION; entries that were ever released stay as they are. */
-static schema_step *const steps[] = { make_version_1, make_version_2, make_version_3,
-				      make_version_4, make_version_5, make_version_6,
-				      make_version_7, make_version_8, make_version_9 };
+static schema_step *const steps[] = { make_version_1, make_version_2, make_version_3, make_version_4,
+				      make_version_5, make_version_6, make_version_7, make_version_8,
+				      make_version_9, make_version_10 };
 _Static_assert(sizeof steps / sizeof *steps == STORE_SCHEMA_VERSION, "a step for every version");
 
 int schema_version(sqlite3 *db, const char *path, int64_t *out, struct err *err)

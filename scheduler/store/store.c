@@ -360,6 +360,15 @@ int store_add_observation(struct store *s, const struct store_seen *o, struct er
 	return rc;
 }
 
+int store_add_input(struct store *s, const struct store_input *in, struct err *err)
+{
+	struct row_event e = {
+		.job = in->job, .at_ns = in->at_ns, .value = { in->number }, .text = { in->what, in->text }
+	};
+
+	return add_event(s, ROW_INPUT, &e, err);
+}
+
 int store_forget(struct store *s, const struct store_expired *e, struct err *err)
 {
 	struct row_event row = { .job = e->job, .text = { "" } };
@@ -389,9 +398,14 @@ uint64_t store_commit(struct store *s)
 	return s->last_ticket;
 }
 
+bool store_collected(const struct store *s)
+{
+	return s->open && s->open->n_rows > 0;
+}
+
 uint64_t store_ticket(const struct store *s)
 {
-	return s->last_ticket + (s->open && s->open->n_rows > 0);
+	return s->last_ticket + store_collected(s);
 }
 
 /* ---- results ---- */

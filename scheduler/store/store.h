@@ -24,7 +24,7 @@
 #include "scheduler/store/durability.h"
 #include "scheduler/store/keep.h"
 
-#define STORE_SCHEMA_VERSION 9
+#define STORE_SCHEMA_VERSION 10
 #define STORE_MODEL_LINK "model" /* in the folder: a link to the model that the daemon decides by */
 
 struct store;
@@ -62,6 +62,17 @@ struct store_seen {
 };
 int store_add_observation(struct store *s, const struct store_seen *o, struct err *err);
 
+/* What came from the world and a decision was made from, in the order in which the daemon took note of it:
+ * scheduler/daemon/inputs.h says what there is. */
+struct store_input {
+	int64_t at_ns;
+	const char *what;
+	uint64_t job;                /* 0: it is about no job */
+	double number;               /* NaN: none */
+	const char *text;            /* NULL: none */
+};
+int store_add_input(struct store *s, const struct store_input *in, struct err *err);
+
 /* Deletes an ended job with its decisions and estimates, and its observation where that is in doubt; or the
  * observation of a job. One that is not there, or lives, is left alone. The space is given back to the file
  * system by and by. */
@@ -73,6 +84,7 @@ int store_forget(struct store *s, const struct store_expired *e, struct err *err
 uint64_t store_commit(struct store *s);
 /* The ticket that what is collected now will get; the last one, if nothing is. */
 uint64_t store_ticket(const struct store *s);
+bool store_collected(const struct store *s); /* there are rows for the next commit */
 uint64_t store_durable(const struct store *s);
 bool store_failed(const struct store *s, struct err *out_why);
 /* Tries again what failed, in the writer; the answer comes by the descriptor. */
@@ -163,6 +175,10 @@ uint64_t store_last_id(struct store *s); /* highest id ever given; 0: none */
 struct store_visitor {
 	int (*begin)(void *owner, const char *path, struct err *err);
 	int (*job)(void *owner, const struct job_record *j, struct err *err);
+	/* NULL: not asked for. After the jobs, of the same moment; in the order in which they were made. */
+	int (*input)(void *owner, const struct store_input *in, struct err *err);
+	int (*decision)(void *owner, uint64_t job, int64_t at_ns, const char *moment, const char *json,
+	                struct err *err);
 	void *owner;
 };
 /* path: of the file or its folder. */

@@ -39,9 +39,11 @@ enum statement {
 	INSERT_OBSERVATION,
 	CLEAR_VALUES,
 	INSERT_VALUE,
+	INSERT_INPUT,
 	FORGET_JOB,
 	FORGET_DECISIONS,
 	FORGET_ESTIMATES,
+	FORGET_INPUTS,
 	FORGET_DOUBT,
 	FORGET_OBSERVATION,
 	SET_BATCH,
@@ -62,10 +64,14 @@ static const char *const statement_sql[N_STATEMENTS] = {
 			       " VALUES(?1,?2,?3,?4,?5,?6)",
 	[CLEAR_VALUES] = "DELETE FROM observed_values WHERE job=?1",
 	[INSERT_VALUE] = "INSERT INTO observed_values(job,n,name,number,word) VALUES(?1,?2,?3,?4,?5)",
+	[INSERT_INPUT] = "INSERT INTO inputs(job,at_ns,what,text,number) VALUES(nullif(?1,0),?2,?3,?4,?5)",
 	/* `changes()` of it decides about the rest: a job that lives is left alone */
 	[FORGET_JOB] = "DELETE FROM jobs WHERE id=?1 AND state NOT IN ('queued','running')",
 	[FORGET_DECISIONS] = "DELETE FROM decisions WHERE job=?1",
 	[FORGET_ESTIMATES] = "DELETE FROM estimates WHERE job=?1",
+	/* Those from before the oldest job that is left, up to 64 with each job that goes. */
+	[FORGET_INPUTS] = "DELETE FROM inputs WHERE n IN (SELECT n FROM inputs ORDER BY n LIMIT 64)"
+			  " AND at_ns<(SELECT submitted_ns FROM jobs ORDER BY id LIMIT 1)",
 	[FORGET_DOUBT] = "DELETE FROM observations WHERE job=?1 AND doubt IS NOT NULL",
 	[FORGET_OBSERVATION] = "DELETE FROM observations WHERE job=?1",
 	[SET_BATCH] = "UPDATE meta SET value=?1 WHERE name='batch'",
@@ -307,6 +313,7 @@ static int insert_event(struct writer *w, const struct row_event *e, uint64_t or
 		[ROW_DECISION] = INSERT_DECISION,
 		[ROW_ESTIMATE] = INSERT_ESTIMATE,
 		[ROW_OBSERVATION] = INSERT_OBSERVATION,
+		[ROW_INPUT] = INSERT_INPUT,
 	};
 	enum statement i = statement_of[e->head.kind];
 	sqlite3_stmt *st = w->statement[i];
@@ -324,7 +331,8 @@ static int insert_event(struct writer *w, const struct row_event *e, uint64_t or
 	sqlite3_bind_int64(st, 2, e->at_ns);
 	if ((rc = sqlite3_bind_text(st, 3, e->text[0], -1, SQLITE_STATIC)) ||
 	    (rc = sqlite3_bind_text(st, 4, e->text[1], -1, SQLITE_STATIC)) ||
-	    (i == INSERT_OBSERVATION && (rc = bind_values(st, 5, e->value, 2))))
+	    (i == INSERT_OBSERVATION && (rc = bind_values(st, 5, e->value, 2))) ||
+	    (i == INSERT_INPUT && (rc = bind_values(st, 5, e->value, 1))))
 		return rc;
 	rc = run_statement(w, i);
 	return rc || i != INSERT_OBSERVATION ? rc : insert_values(w, e);
@@ -339,7 +347,8 @@ static int forget(struct writer *w, const struct row_event *e)
 	if (job) {
 		if ((rc = run_with_number(w, FORGET_JOB, e->job)) || !sqlite3_changes(w->s->db) ||
 		    (rc = run_with_number(w, FORGET_DECISIONS, e->job)) ||
-		    (rc = run_with_number(w, FORGET_ESTIMATES, e->job)))
+		    (rc = run_with_number(w, FORGET_ESTIMATES, e->job)) ||
+		    (rc = run_statement(w, FORGET_INPUTS)))
 			return rc;
 	}
 	rc = run_with_number(w, job ? FORGET_DOUBT : FORGET_OBSERVATION, e->job);

@@ -16,7 +16,7 @@
 #define PROMISE_AFTER 9 /* as the daemon's promise_after */
 
 struct decided { /* at the start of a job, for what is learnt at its end */
-	double model_s, upper_s;
+	double model_s, upper_s, told_s, told_upper_s;
 	double batch;
 	double *terms; /* what it may choose from, where that is less than asked for: batches, then epochs */
 };
@@ -232,6 +232,8 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *
 
 		io->promised_s = c->wait_s + c->time_s;
 		io->promised_upper_s = c->wait_upper_s + c->upper_s;
+		b->decided[job].told_s = io->promised_s;
+		b->decided[job].told_upper_s = io->promised_upper_s;
 	}
 	io->node = b->seat[job].node;
 	io->promised = verdict == SCHED_PROMISED;
@@ -341,22 +343,23 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 	char stranger[STRANGERS_TEXT];
 	struct sched_observation seen = {
 		.type = j->type,
-		.family = sched_family(s, 0, values, b->p->trace->kind[j->kind].cpus),
-		.kin = sched_kin(s, 0, values, b->p->trace->kind[j->kind].cpus),
+		.values = values,
+		.cpus = b->p->trace->kind[j->kind].cpus,
 		.confidence = replay_confidence(b->p, j),
 		.model_s = b->decided[job].model_s,
 		.upper_s = b->decided[job].upper_s,
 		.foreseen_s = sched_foreseen_s(s, now_ns, job + 1, run_s),
 		.actual_s = run_s,
+		.response_s = 1e-9 * (double)(now_ns - j->arrival_ns),
+		.waited_s = 1e-9 * (double)(now_ns - j->arrival_ns) - run_s,
+		.told_s = b->decided[job].told_s,
+		.told_upper_s = b->decided[job].told_upper_s,
 		.met = &met,
 	};
 	int status;
 
 	strangeness(b, job, stranger);
-	if (*stranger) {
-		seen.stranger = true;
-		seen.family = seen.kin = 0;
-	}
+	seen.stranger = *stranger;
 	remember(b, now_ns, job, failed, stranger);
 	sched_met(s, now_ns, job + 1, &met);
 	status = leave(b, now_ns, job, err);

@@ -209,7 +209,8 @@ static void teach(struct bench *b, struct rng *rng)
 
 	decide_for(b, &middle, 1, NAN, &verdict);
 	sched_observe(b->s, &(struct sched_observation){ .confidence = CONFIDENCE,
-							 .family = sched_family(b->s, 0, &b->v, b->ask.cpus),
+							 .values = &b->v,
+							 .cpus = b->ask.cpus,
 							 .model_s = b->d->candidate[0].model_s,
 							 .upper_s = NAN,
 							 .foreseen_s = NAN,

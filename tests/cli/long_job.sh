@@ -50,11 +50,18 @@ for to in stdout stderr; do
 	"$postrider" wait "$job" >/dev/null 2>&1
 done
 
-# `run` itself says it once.
-"$postrider" run --slo 5s -- "$python" train.py --batch-size {batch} --epochs 12 --to stdout >"$dir/out" 2>"$dir/err"
+# `run` itself says it once. Each of these is another command, which nobody has run.
+"$postrider" run --slo 5s -- "$python" train.py --batch-size {batch} --epochs 12 --nth 2 >"$dir/out" 2>"$dir/err"
 holds "run says so once" test "$(grep -c 'the limit of 5 s will not hold' "$dir/err")" = 1
 holds "the output is the command's" test "$(grep -c val_acc "$dir/out")" = 12
-"$postrider" run --slo 20s -- "$python" train.py --batch-size {batch} --epochs 12 --to stdout 2>"$dir/err" >/dev/null
+"$postrider" run --slo 20s -- "$python" train.py --batch-size {batch} --epochs 12 --nth 3 2>"$dir/err" >/dev/null
 holds "run says that a limit will hold" grep -q 'the limit of 20 s will hold' "$dir/err"
+
+# From the second run on there is a promise where the limit is twice what the first took.
+took=$(sed -n 's/.* after \([0-9.]*\) s, exit code 0.*/\1/p' "$dir/err")
+limit=$(awk -v s="$took" 'BEGIN { print 2 * s "s" }')
+"$postrider" run --slo "$limit" -- "$python" train.py --batch-size {batch} --epochs 12 --nth 3 2>"$dir/err" >/dev/null
+holds "the second run is promised twice the time of the first" grep -q 'is promised' "$dir/err"
+holds "and the promise is kept" grep -q 'objective met' "$dir/err"
 
 finish

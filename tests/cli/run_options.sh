@@ -39,7 +39,7 @@ if [ "$(wc -l <"$dir/out")" -eq 1 ]; then ok "none of these became a job"; else 
 
 # What a user adds stays, there and in a type, and is used.
 sed -i 's|"idle_exit_s"|"resources": {"gpus": 1}, "confidence": 0.8, "idle_exit_s"|
-	s|"first_after": 12|"first_after": 12, "env": {"KEPT": "yes"}|' "$config"
+	s|"first_after": 1|"first_after": 1, "env": {"KEPT": "yes"}|' "$config"
 expect 0 "a machine with a gpu gives it to a job" run --json --gpus 1 -- ./fit.sh '{batch}'
 if grep -qF '"gpus": 1' "$dir/out"; then ok "it has it"; else not_ok "it has it" "$(tail -c 300 "$dir/out")"; fi
 expect 0 "a second command changes nothing of it" run -q -- /bin/sh -c 'echo accuracy: 0.{batch}'

@@ -74,6 +74,7 @@ bool decision_view_read(const struct json *v, struct decision_view *out)
 		.n_candidates = json_size(all),
 		.chosen = -1,
 	};
+	alternatives_read(v, &out->beside);
 	if (!candidate_view_read(json_get(v, "offer"), &out->offer))
 		out->offer.chance = NAN;
 	for (const struct json *c = json_first(all); c; c = json_next(c)) {
@@ -257,25 +258,6 @@ void decision_offer(const struct decision_view *d, const char *before, struct st
 		      pair(&d->offer, b, sizeof b));
 	if (!isnan(d->offer.accuracy))
 		strbuf_printf(out, ", accuracy %s", cli_number(d->offer.accuracy, a));
-}
-
-void decision_view_passed_over(const struct decision_view *d, const char *before, struct strbuf *out)
-{
-	struct candidate_view k, best = { .accuracy = d->taken.accuracy };
-	char a[32], b[80];
-
-	if (d->chosen < 0)
-		return;
-	for (const struct json *c = json_first(d->candidates); c; c = json_next(c))
-		if (candidate_view_read(c, &k) && has_reason(k.reasons, "price") &&
-		    k.accuracy > best.accuracy)
-			best = k;
-	if (!best.reasons)
-		return;
-	strbuf_printf(out, "%sbatch %s, accuracy %s: ", before, pair(&best, b, sizeof b),
-		      cli_number(best.accuracy, a));
-	why_dear(&best, out);
-	strbuf_puts(out, "\n");
 }
 
 /* ---- the table ---- */

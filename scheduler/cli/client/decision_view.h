@@ -8,7 +8,7 @@
 
 #include "common/json/json.h"
 #include "common/strbuf.h"
-#include "scheduler/core/decide.h"
+#include "scheduler/core/alternatives.h"
 
 struct candidate_view { /* NaN: not known */
 	double batch, epochs, lr, wait_s, wait_upper_s, time_s, upper_s, accuracy, chance, cost, memory_mb,
@@ -32,6 +32,7 @@ struct decision_view { /* borrows from the JSON */
 	size_t n_candidates;
 	long chosen;                 /* -1: none */
 	struct candidate_view taken; /* the chosen one */
+	struct alternatives beside;  /* what it says beside the choice */
 	struct candidate_view offer; /* what it could take without a promise; its chance is NaN: no offer */
 };
 
@@ -53,9 +54,6 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 void decision_out_of_range(const struct candidate_view *k, struct strbuf *out);
 /* "60 % chance with batch 128" behind the words before it; there is an offer. */
 void decision_offer(const struct decision_view *d, const char *before, struct strbuf *out);
-/* "batch 16 with 4 epochs, accuracy 0.92: ...": the most accurate one that only its price kept from being
- * chosen, behind the words before it; nothing where there is none. */
-void decision_view_passed_over(const struct decision_view *d, const char *before, struct strbuf *out);
 /* Of very many candidates (batches times epochs) only the important ones are shown, unless `every`: the
  * chosen one and its neighbours, the ends of each batch, and where the feasible ones begin and end. */
 void decision_view_table(const struct decision_view *d, struct strbuf *out, bool colour, bool every);

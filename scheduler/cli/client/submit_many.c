@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/text/text.h"
 #include "common/mem.h"
 #include "scheduler/cli/client/submit.h"
 
@@ -150,7 +151,7 @@ static void put_answer(struct many *m, unsigned long line, const struct json *re
 			job_view_line(&a->job, 0.0, &m->out);
 		if (a->verdict == SUBMIT_REJECTED && a->has_decision && a->decision.smallest_slo_s > 0.0)
 			strbuf_printf(&m->out, "; could be promised: %s",
-				      cli_seconds_up(a->decision.smallest_slo_s, up));
+				      text_seconds_up(a->decision.smallest_slo_s, up));
 		if (a->verdict == SUBMIT_REJECTED && a->has_decision && !isnan(a->decision.offer.chance))
 			decision_offer(&a->decision, "; without a promise: ", &m->out);
 		strbuf_puts(&m->out, "\n");

@@ -32,13 +32,14 @@ static void put_decision(const struct decision_view *d, const struct job_view *j
 	decision_view_other(d, "", out);
 	decision_view_price(d, out);
 	decision_view_table(d, out, colour, every);
+	alternatives_text(&d->beside, "", out);
 	/* At a start no job is refused: a promise that was made is kept as well as possible. */
 	if (d->chosen < 0 || job->r.verdict == VERDICT_REJECTED) {
 		if (isnan(d->smallest_slo_s))
 			strbuf_puts(out, "no objective could have been promised\n");
 		else
 			strbuf_printf(out, "the shortest objective that could have been promised: %s\n",
-				      cli_seconds_up(d->smallest_slo_s, b));
+				      text_seconds_up(d->smallest_slo_s, b));
 		if (!isnan(d->offer.chance)) {
 			decision_offer(d, "without a promise: ", out);
 			strbuf_puts(out, "\n");

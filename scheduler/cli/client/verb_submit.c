@@ -96,7 +96,7 @@ static void put_taken(const struct submit_answer *a, struct strbuf *out)
 		strbuf_printf(out, "  chance     %s to be in time\n", cli_chance(k->chance, x));
 	if (!isnan(k->accuracy))
 		strbuf_printf(out, "  accuracy   %s expected\n", cli_number(k->accuracy, x));
-	decision_view_passed_over(&a->decision, "  passed     ", out);
+	alternatives_text(&a->decision.beside, "  ", out);
 	for (const struct json *b = json_first(a->decision.failing); b; b = json_next(b))
 		strbuf_printf(out, "  left out   batch %s: runs with it failed\n",
 			      text_shortest(json_number(b, NAN), x));
@@ -114,9 +114,11 @@ static void put_refusal(const struct submit_answer *a, struct strbuf *out)
 
 	if (a->has_decision && !isnan(a->decision.smallest_slo_s))
 		strbuf_printf(out, "  the shortest objective that could be promised: %s\n",
-			      cli_seconds_up(a->decision.smallest_slo_s, up));
+			      text_seconds_up(a->decision.smallest_slo_s, up));
 	else if (a->has_decision && !impossible)
 		strbuf_puts(out, "  no objective could be promised at that confidence\n");
+	if (a->has_decision)
+		alternatives_text(&a->decision.beside, "  ", out);
 	if (a->has_decision)
 		decision_view_other(&a->decision, "  ", out);
 	if (a->has_decision && !isnan(a->decision.offer.chance)) {

@@ -297,7 +297,7 @@ void job_folder_type(const struct job_folder *f, const char *name, struct strbuf
 	put_string(out, f->job);
 	strbuf_puts(out, ",\n      \"model\": ");
 	put_string(out, f->model);
-	strbuf_printf(out, ", \"first_after\": %d", JOB_FOLDER_FIRST);
+	strbuf_puts(out, ", \"first_after\": 1");
 	if (known && job_folder_has(f->table)) {
 		strbuf_puts(out, ",\n      \"table\": ");
 		put_string(out, f->table);

@@ -50,8 +50,7 @@ int job_folder_train(const struct job_folder *f, bool quiet);
  * (`failed`), and the others. Both are empty if none failed, or all did. */
 void job_folder_batches(const struct job_folder *f, struct strbuf *out_working, struct strbuf *out_failed);
 /* The job type as a configuration names it: `"NAME": {...}`. Its model is in the folder, or the daemon
- * trains one after JOB_FOLDER_FIRST runs. */
-#define JOB_FOLDER_FIRST 12 /* a bound at 90 % needs 9 errors, and a few runs are left out of each fit */
+ * trains one from the first run on. */
 void job_folder_type(const struct job_folder *f, const char *name, struct strbuf *out);
 /* An objective to try, as a user types it: "20s". Returns buf, of 32 bytes. */
 char *job_folder_slo(double s, char *buf);

@@ -186,7 +186,7 @@ static void put_configuration(const struct own_daemon *o, const struct json *was
 		put_text(out, "socket_mode", "0600");
 	strbuf_printf(out, "  \"idle_exit_s\": %.9g,\n", idle_s);
 	if (!json_get(was, "learning"))
-		strbuf_printf(out, "  \"learning\": {\"retrain_after\": %d},\n", 2 * JOB_FOLDER_FIRST);
+		strbuf_puts(out, "  \"learning\": {\"retrain_after\": 24},\n");
 	if (!folder && !json_get(was, "http")) /* this machine only, at any free port */
 		strbuf_puts(out, "  \"http\": {\"listen\": \"127.0.0.1:0\"},\n");
 	put_kept(was, ours, "  ", ",\n", out);
@@ -285,16 +285,22 @@ static int start(const struct cli *c, const struct own_daemon *o, const struct c
 	return rc;
 }
 
-/* A first word with one that runs: it may be about to leave. */
+/* A first word with one that runs: it may be about to leave, or to put a model to use. */
 static int greet(struct client *client, bool reload, struct client_fault *f)
 {
-	struct json *reply = NULL;
+	double until_s = clock_monotonic_s() + OWN_DAEMON_START_S;
 	int rc;
 
-	client_begin(client, reload ? "reload" : "hello");
-	rc = client_call(client, &reply, f);
-	json_free(reply);
-	return rc;
+	for (;;) {
+		struct json *reply = NULL;
+
+		client_begin(client, reload ? "reload" : "hello");
+		rc = client_call(client, &reply, f);
+		json_free(reply);
+		if (!rc || !strstr(f->text, "a reload is under way") || clock_monotonic_s() > until_s)
+			return rc;
+		usleep(20000);
+	}
 }
 
 /* The process that listens at the socket; 0: nobody does. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/places.h"
@@ -19,6 +20,8 @@
 #include "scheduler/cli/client/submit.h"
 #include "scheduler/cli/job/job_command.h"
 #include "scheduler/cli/job/own_daemon.h"
+
+#define FIRST_MODEL_S 5.0
 
 struct options {
 	struct submit_options submit;
@@ -246,28 +249,37 @@ static void say_unknown(const struct cli *c, const struct job_folder *folder, co
 			   cli_clean(folder->shown));
 }
 
-/* Was this run the last one that a first model needed? */
-static void say_learnt(const struct cli *c, struct client *client, const char *type)
+/* Has the type a model of its own? -1: it has none, but is in training. */
+static int has_model(struct client *client, const char *type)
 {
 	struct json *v = NULL;
 	struct client_fault ignored;
+	int has = 1;
 
 	client_begin(client, "stats");
 	if (client_call(client, &v, &ignored))
-		return;
-	for (const struct json *m = json_first(json_path(v, "learning.models")); m; m = json_next(m)) {
-		if (strcmp(json_string(json_get(m, "type"), ""), type) ||
-		    json_string(json_get(m, "model"), NULL))
-			continue;
-		/* Another model may be in training: this one is next. */
-		if (json_bool(json_get(m, "training"), false) ||
-		    cli_json_number(m, "since_training") >= cli_json_number(m, "retrain_after"))
-			cli_notice(c, "that was enough: a model of this command is trained from its runs");
-		else
-			cli_notice(c, "%.0f of %.0f runs that a model of this command needs have ended",
-				   cli_json_number(m, "since_training"), cli_json_number(m, "retrain_after"));
-	}
+		return 1;
+	for (const struct json *m = json_first(json_path(v, "learning.models")); m; m = json_next(m))
+		if (!strcmp(json_string(json_get(m, "type"), ""), type) &&
+		    !json_string(json_get(m, "model"), NULL))
+			has = json_bool(json_get(m, "training"), false) ? -1 : 0;
 	json_free(v);
+	return has;
+}
+
+/* The first run of a command makes its first model, in a moment: a script that runs the command again at once
+ * shall have the promise. */
+static void await_first_model(const struct cli *c, struct client *client, const char *type)
+{
+	double until_s = clock_monotonic_s() + FIRST_MODEL_S;
+	bool waited = false;
+
+	while (has_model(client, type) < 0 && clock_monotonic_s() < until_s) {
+		waited = true;
+		usleep(20000);
+	}
+	if (waited)
+		cli_notice(c, "what it took is learnt: the next run can have a promise");
 }
 
 struct teller { /* what was said of a limit that could not be promised */
@@ -374,7 +386,7 @@ static int run(const struct cli *c, const struct options *o, const struct job_fo
 	else if (!rc && !o->detach && !o->submit.dry_run)
 		rc = watch_to_the_end(c, client, &a, reply, &f);
 	if (!rc && !o->detach && !o->submit.dry_run && !a.job.r.model && !c->quiet)
-		say_learnt(c, client, o->submit.type);
+		await_first_model(c, client, o->submit.type);
 	json_free(reply);
 	return rc;
 }
@@ -407,7 +419,7 @@ int verb_run(int argc, char **argv)
 			"of the command; 3 if no batch size is fast enough. A command that is not known yet "
 			"runs "
 			"without a\n"
-			"promise, with the batch in the middle first; after 12 runs it has a model. With "
+			"promise, with the batch in the middle; from the second run on it can have one. With "
 			"--json the "
 			"job\nis printed when it has ended, instead of its output.",
 		.option = option,

@@ -8,9 +8,10 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/text/text.h"
+#include "predictors/models/reach.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/model/views.h"
-#include "scheduler/core/decide.h"
+#include "scheduler/core/alternatives.h"
 
 struct options {
 	const char *job, *candidates, *slo_column;
@@ -159,7 +160,7 @@ static void note_extrapolation(const struct cli *c, const struct model *m, const
 				cli_notice(c, "%s=%s is not in the training table, which has %s", name,
 					   v->category[column], strbuf_text(&known));
 			strbuf_release(&known);
-		} else if (v->number[column] < f->min || v->number[column] > f->max) {
+		} else if (reach_is_notable(m, f, v->number[column])) {
 			cli_notice(c, "%s=%s is outside the training table, which has %s to %s", name,
 				   text_shortest(v->number[column], x), text_shortest(f->min, a),
 				   text_shortest(f->max, b));
@@ -171,6 +172,7 @@ static void note_extrapolation(const struct cli *c, const struct model *m, const
 
 struct answer {
 	struct decision decision;
+	struct alternatives beside;
 	double slo_s, headroom_s; /* NaN: none */
 	double took_us;
 };
@@ -234,6 +236,7 @@ static void print_json(struct strbuf *out, const struct cli *c, const struct mod
 		json_candidate(&w, m, &d->candidate[i]);
 	json_close(&w, ']');
 	json_kv_number(&w, "smallest_slo_s", d->smallest_slo_s);
+	alternatives_json(&w, &a->beside);
 	json_put_key(&w, "offer");
 	if (isnan(d->offer.chance))
 		json_put_null(&w);
@@ -310,6 +313,7 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 			      text_shortest(d->candidate[d->chosen].decision, x));
 	else
 		strbuf_puts(out, "chosen    none\n");
+	alternatives_text(&a->beside, "", out);
 	if (!isnan(a->headroom_s))
 		strbuf_printf(out, "headroom  %s of an SLO of %s\n", text_seconds(a->headroom_s, x),
 			      text_seconds(a->slo_s, y));
@@ -352,7 +356,7 @@ static void say_rejected(const struct model *m, const struct answer *a)
 			m->time.conformal.groups, conformal_least(d->confidence));
 	else
 		fprintf(stderr, "the shortest SLO that could be promised at %g %%: %s\n",
-			100.0 * d->confidence, cli_seconds_up(d->smallest_slo_s, least));
+			100.0 * d->confidence, text_seconds_up(d->smallest_slo_s, least));
 	if (!isnan(d->offer.chance))
 		fprintf(stderr, "postrider: without a promise: %s chance with %s %s\n",
 			cli_chance(d->offer.chance, x), cli_clean(m->schema->decision),
@@ -371,6 +375,29 @@ static int print_time(struct strbuf *out, const struct decision *d, struct err *
 	s = (unsigned long long)ceil(k->upper_s);
 	strbuf_printf(out, "%llu-%02llu:%02llu:%02llu\n", s / 86400, s / 3600 % 24, s / 60 % 60, s % 60);
 	return 0;
+}
+
+/* A job that is refused, and says its epochs: what fewer of them would bring. */
+static struct alternative with_fewer_epochs(const struct decide_params *p)
+{
+	struct decide_params fewer = *p;
+	struct decision *d = mem_calloc(1, sizeof *d);
+	double epochs[DECIDE_MAX_CANDIDATES], below;
+	int column = schema_role(p->model->schema, ROLE_EPOCHS);
+	size_t n_batches = p->candidate ? p->n_candidates : p->model->n_candidates;
+	struct alternative found = alternative_none;
+
+	below = column >= 0 ? p->job->number[column] - 1.0 : NAN;
+	if (d && below >= 1.0 && n_batches) {
+		fewer.n_epochs = fmin(floor(below), (double)(DECIDE_MAX_CANDIDATES / n_batches));
+		for (size_t i = 0; i < fewer.n_epochs; i++)
+			epochs[i] = fmax(1.0, floor(below * (double)(i + 1) / (double)fewer.n_epochs));
+		fewer.epochs = epochs;
+		if (!decide(&fewer, d, NULL))
+			found = alternative_shorter(d);
+	}
+	free(d);
+	return found;
 }
 
 static int predict_job(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
@@ -409,6 +436,9 @@ static int predict_job(const struct cli *c, const struct options *o, struct mode
 	if (rc)
 		goto out;
 	a->slo_s = o->slo_s;
+	alternatives_find(&a->decision, NAN, &a->beside);
+	if (a->decision.chosen < 0)
+		a->beside.shorter = with_fewer_epochs(&p);
 	a->headroom_s = a->decision.chosen < 0 ? NAN
 					       : o->slo_s - a->decision.candidate[a->decision.chosen].upper_s;
 	if (o->time_only && (a->decision.chosen >= 0 || isnan(o->slo_s)))

@@ -15,6 +15,8 @@ static void say_untrained(const struct admit_memory *m, char *why, size_t size)
 
 	if (m->training)
 		snprintf(why, size, "%s; the first is being trained", no_model);
+	else if (m->first_after == 1)
+		snprintf(why, size, "%s; the first is trained when it has ended", no_model);
 	else if (m->first_after)
 		snprintf(why, size, "%s; the first is trained after %zu of them, and %zu have ended",
 			 no_model, m->first_after, m->ended);
@@ -142,6 +144,25 @@ static int best_guess(struct sched *s, int64_t now_ns, const struct sched_reques
 	return 0;
 }
 
+/* The model has learnt from a few runs: of what can be promised, a batch never tried teaches most. */
+static int untried_batch(struct sched *s, int64_t now_ns, const struct admit_memory *m,
+			 const struct admit_job *j, struct decision *d, struct admit_terms *t,
+			 struct err *err)
+{
+	struct sched_request q = admit_request(t, j->request);
+	double batch[DECIDE_MAX_CANDIDATES], ignored;
+	enum sched_verdict verdict;
+	size_t n = 0;
+	int rc = sched_what_if(s, now_ns, &q, d, &verdict, err);
+
+	for (size_t i = 0; !rc && i < d->n_candidates; i++)
+		if (d->candidate[i].feasible && first_untried(m->first, q.type, d->candidate[i].decision))
+			batch[n++] = d->candidate[i].decision;
+	if (n)
+		take_only(t, first_choose(m->first, q.type, batch, n, &ignored), NAN);
+	return rc;
+}
+
 /* A job without a model takes the batch that is least known. */
 static void first_batch(const struct admit_memory *m, const struct sched_request *r, struct admit_terms *t)
 {
@@ -173,6 +194,8 @@ int admit_terms(struct sched *s, int64_t now_ns, const struct admit_memory *m, c
 		return 0;
 	}
 	t->promise = admit_known(m, j, t->why, sizeof t->why);
+	if (t->promise && m->young && j->model && !j->named)
+		return untried_batch(s, now_ns, m, j, scratch, t, err);
 	if (t->promise)
 		return 0;
 	t->slo_s = NAN;
@@ -201,4 +224,19 @@ struct sched_request admit_request(const struct admit_terms *t, const struct sch
 		q.chance = 0.0;
 	}
 	return q;
+}
+
+struct alternative admit_shorter(struct sched *s, int64_t now_ns, const struct sched_request *refused,
+				 const double *epochs, size_t n_epochs, struct decision *scratch)
+{
+	struct sched_request q = *refused;
+	enum sched_verdict verdict;
+
+	q.epochs = epochs;
+	q.n_epochs = n_epochs;
+	q.chance = 0.0;
+	/* It is only an advice: a question that fails says nothing. */
+	if (!n_epochs || sched_what_if(s, now_ns, &q, scratch, &verdict, NULL) || verdict != SCHED_PROMISED)
+		scratch->chosen = -1;
+	return alternative_shorter(scratch);
 }

@@ -4,6 +4,8 @@
  *
  *   batches that its runs fail with are no candidates, unless its user named them (failing.h);
  *   a job of a type without a model takes the batch that is least known, and nothing is promised (first.h);
+ *   where the model has learnt from a few runs, a batch that was never tried and that can be promised comes
+ *     first;
  *   a job of a kind that its model has never seen takes the best guess of the model, and nothing is promised
  *     until enough of its kind have ended (knowledge.h, strangers.h);
  *   a job whose run failed gets the rest of its objective, and the next smaller batch where its own fails.
@@ -15,6 +17,7 @@
 #include "scheduler/core/admit/failing.h"
 #include "scheduler/core/admit/first.h"
 #include "scheduler/core/admit/strangers.h"
+#include "scheduler/core/alternatives.h"
 #include "scheduler/core/sched.h"
 
 struct admit_memory {                  /* what is known, beside the models */
@@ -26,6 +29,7 @@ struct admit_memory {                  /* what is known, beside the models */
 	size_t promise_after;          /* jobs of a kind, before its jobs are promised anything */
 	/* of a job's model that is still to be trained */
 	bool training;
+	bool young;                    /* it has learnt from so few runs that each of them counts */
 	size_t first_after, ended;     /* on so many jobs (0: when somebody asks), of which so many ended */
 };
 
@@ -56,6 +60,10 @@ int admit_terms(struct sched *s, int64_t now_ns, const struct admit_memory *m, c
                 struct decision *scratch, struct admit_terms *out, struct err *err);
 /* What the scheduler is asked under these terms. Borrows the batches and epochs of t. */
 struct sched_request admit_request(const struct admit_terms *t, const struct sched_request *r);
+/* Of a job that was refused: what would be in time with one of these numbers of epochs, which are fewer than
+ * it asked for. */
+struct alternative admit_shorter(struct sched *s, int64_t now_ns, const struct sched_request *refused,
+                                 const double *epochs, size_t n_epochs, struct decision *scratch);
 /* Does the job know what will be promised? Part of admit_terms(), for those who only want to say so. */
 bool admit_known(const struct admit_memory *m, const struct admit_job *j, char *why, size_t size);
 

@@ -121,6 +121,11 @@ static size_t known(const struct tried *t)
 	return t->n + (fails(t) ? FAILED_COUNTS * t->n_failed : 0);
 }
 
+bool first_untried(const struct first_batches *f, int type, double batch)
+{
+	return !find(of_type(f, type), batch);
+}
+
 double first_choose(const struct first_batches *all_types, int type, const double *batch, size_t n,
 		    double *out_guess_s)
 {

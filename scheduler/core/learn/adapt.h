@@ -38,18 +38,18 @@
 #include "common/err.h"
 #include "scheduler/core/policy/layers.h"
 
-#define ADAPT_OTHERS 0.1 /* spreads */
-#define ADAPT_SPREAD 0.2 /* of log times, where the model has none */
-#define ADAPT_PLAUSIBLE 20.0 /* times the model's time, or a twentieth; more where it errs by more */
+#define ADAPT_OTHERS 0.1          /* spreads */
+#define ADAPT_SPREAD 0.2          /* of log times, where the model has none */
+#define ADAPT_PLAUSIBLE 20.0      /* times the model's time, or a twentieth; more where it errs by more */
 #define ADAPT_PLAUSIBLE_SPREADS 8.0
 #define ADAPT_PLAUSIBLE_STRANGER 1000.0 /* of a job that the model does not know */
 
 struct adapt;
 
-struct adapt_who { /* whose job it is */
-	int type; /* a number from 0 on that stays with the type; below 0: none */
+struct adapt_who {              /* whose job it is */
+	int type;               /* a number from 0 on that stays with the type; below 0: none */
 	uint32_t user;
-	uint64_t family; /* of the jobs of its type, as the model tells them apart; 0: not known */
+	uint64_t family;        /* of the jobs of its type, as the model tells them apart; 0: not known */
 };
 
 /* without: LAYER_BIAS, so that the bound has to follow alone; LAYER_QUANTILE, so that the model's quantile

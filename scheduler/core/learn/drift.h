@@ -27,9 +27,9 @@
 
 struct drift;
 
-struct drift_reference { /* scores of a model that fits */
-	double centre, spread; /* spread above 0 */
-	size_t n; /* scores they come from, at least 8 */
+struct drift_reference {        /* scores of a model that fits */
+	double centre, spread;  /* spread above 0 */
+	size_t n;               /* scores they come from, at least 8 */
 };
 /* The reference from log(actual / predicted) of rows the model has not seen, or of the first jobs it met if
  * its residuals are not in log time. These are Huber's estimates of location and scale (his proposal 2) with
@@ -45,12 +45,12 @@ void drift_free(struct drift *d);
 bool drift_observe(struct drift *d, int type, double predicted_s, double actual_s);
 
 struct drift_evidence {
-	bool alarm; /* raised, and not acknowledged since */
-	bool slower; /* the direction of the larger statistic */
-	uint64_t jobs; /* seen since the beginning or the last acknowledgement */
-	uint64_t since; /* how many jobs ago the change began, as far as can be told; 0: no sign of
+	bool alarm;             /* raised, and not acknowledged since */
+	bool slower;            /* the direction of the larger statistic */
+	uint64_t jobs;          /* seen since the beginning or the last acknowledgement */
+	uint64_t since;         /* how many jobs ago the change began, as far as can be told; 0: no sign of
 	                           one */
-	double shift_percent; /* of the times since then against the model: +20 is a fifth longer; NaN:
+	double shift_percent;   /* of the times since then against the model: +20 is a fifth longer; NaN:
 	                           none */
 	double statistic, threshold; /* the statistic stops at twice the threshold, so that it falls again
 	                                soon when things return to normal */

@@ -11,6 +11,10 @@
  * Before the first jobs have ended nobody knows what arrivals will do, and that is not the same as nothing:
  * the spread is UNKNOWN at first, and falls to the learnt one within LEDGER_RECENT jobs.
  *
+ * There are two such ledgers. One is of run times. The other is of jobs that had to wait: the time from their
+ * arrival to their end, as it was foreseen at their arrival and as it came. Jobs that arrive later with less
+ * time to spare start before them, which no look-ahead knows, and may take all the time left to the limit.
+ *
  * Chances and costs of decisions allow for it, and the bound that users see has it in it. The guard that
  * promises rest on has not: later jobs are admitted only if promises hold. Both numbers are kept by user and
  * type; those who have none yet begin with what all users together have. */

@@ -8,7 +8,8 @@
  * configs/worlds/bigdl.json with other seeds than those of the bars, the loads of the bars among those looked
  * at; 4 does nearly as well (docs/MEASURED.md). */
 #define AMPLIFIED 8.0
-#define QUIET 8.0 /* usual gaps without an arrival, after which the price fades, or is gone if none runs */
+#define QUIET 8.0 /* usual gaps without an arrival, after which the price fades */
+#define LULL 5.0 /* after which it is gone if none runs: random arrivals rarely leave such a gap */
 
 static void count(struct price *p)
 {
@@ -55,5 +56,5 @@ bool price_lull(const struct price *p, int64_t now_ns)
 {
 	struct price then = as_of(p, now_ns);
 
-	return 1e-9 * (double)(now_ns - then.last_ns) > QUIET * then.gap_s;
+	return 1e-9 * (double)(now_ns - then.last_ns) > LULL * then.gap_s;
 }

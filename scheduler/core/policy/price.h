@@ -32,7 +32,7 @@ struct price {                  /* all zero: no arrival yet */
 void price_see(struct price *p, int64_t now_ns, double harm);
 /* The price of a process-second at this moment, in the unit of values. */
 double price_at(const struct price *p, int64_t now_ns);
-/* The price fades: no job has arrived for long. A machine on which none runs or waits then has no price. */
+/* No job has arrived for long. A machine on which none runs or waits then has no price. */
 bool price_lull(const struct price *p, int64_t now_ns);
 
 #endif

@@ -20,6 +20,7 @@ struct admit_memory learning_memory(const struct learning *l, const struct job *
 		.adapt = s->config->learning.adapt,
 		.promise_after = s->config->learning.promise_after,
 		.training = learner_train_busy(e),
+		.young = learner_is_young(e),
 		.first_after = type ? type->first_after : 0,
 		.ended = e->since_training,
 	};
@@ -65,7 +66,9 @@ void learning_run_failed(struct learning *l, const struct job *job, const struct
 
 void learning_first_taken(struct learning *l, const struct job *job)
 {
-	if (!l->d->setup->slot[setup_slot_of(l->d->setup, job->row.type)].model)
+	const struct learner *e = learner_of(l, job);
+
+	if (!learner_slot(e)->model || learner_is_young(e))
 		first_taken(&l->first, job->type_number, job->row.batch);
 }
 

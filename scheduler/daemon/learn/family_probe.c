@@ -34,13 +34,14 @@ static bool is_wanted(const struct learning *l, const struct job *job, char *key
 	const struct model *m = slot->model;
 	struct sched_request q;
 	uint64_t h;
+	bool is_new;
 
 	binding_request(job, &q);
 	if (!m || isnan(q.slo_s) || !job->type || !job->type->n_argv || strcmp(job->row.mode, "run") ||
 	    !is_allowed(l, job) || !(spread_shared(m->time.spread) >= LEAST_SHARED) ||
 	    sched_family_known(d->sched, &q) > 0 || sched_queued(d->sched) >= d->setup->config->max_queued)
 		return false;
-	h = rng_mix(hash_text(sched_family(d->sched, q.model, q.values, q.cpus), job->row.type));
+	h = rng_mix(hash_text(sched_family(d->sched, q.model, q.values, q.cpus, &is_new), job->row.type));
 	snprintf(key, size, "probe-%016" PRIx64, rng_mix(hash_text(h, slot->name)));
 	return !jobs_key_find(&d->jobs, job->row.uid, key);
 }

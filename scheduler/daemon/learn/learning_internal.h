@@ -76,6 +76,7 @@ void learner_train_due(struct learner *e);     /* one more job has ended */
 void learner_train_restore(struct learner *e); /* counts what ended since the last training */
 void learner_train_changed(struct learner *e); /* after a reload */
 bool learner_train_busy(const struct learner *e);
+bool learner_is_young(const struct learner *e); /* training_is_young() of its model */
 size_t learner_train_after(const struct learner *e); /* jobs; 0: not automatically */
 void learning_first_restore(struct learning *l); /* counts the jobs in memory */
 void learning_teach_mixed(struct learning *l); /* at the start, and after other models came: mixed.c */

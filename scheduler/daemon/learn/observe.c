@@ -110,12 +110,8 @@ bool learning_is_observation(const struct job_record *row)
 	return row->state == JOB_DONE && row->started_ns && row->ended_ns > row->started_ns;
 }
 
-struct families { /* of a job: sched_family() and sched_kin() */
-	uint64_t family, kin;
-};
-
 static struct sched_observation seen_of(const struct learner *e, const struct job *job, bool stranger,
-					struct families of)
+					const struct job_values *v)
 {
 	const struct job_record *r = &job->row;
 
@@ -124,13 +120,17 @@ static struct sched_observation seen_of(const struct learner *e, const struct jo
 		.type = job->type_number,
 		.user = r->uid,
 		.stranger = stranger,
-		.family = of.family,
-		.kin = of.kin,
+		.values = v,
+		.cpus = r->cpus,
 		.confidence = r->confidence,
 		.model_s = r->model_s,
 		.upper_s = r->run_upper_s,
 		.foreseen_s = r->foreseen_s,
 		.actual_s = (double)(r->ended_ns - r->started_ns) / 1e9,
+		.waited_s = (double)(r->started_ns - r->submitted_ns) / 1e9,
+		.response_s = (double)(r->ended_ns - r->submitted_ns) / 1e9,
+		.told_s = r->predicted_s,
+		.told_upper_s = r->upper_s,
 	};
 }
 
@@ -152,9 +152,9 @@ static bool accuracy_plausible(const struct model *m, const struct job_record *r
 static const char *doubt_of(const struct learner *e, const struct job *job, bool stranger)
 {
 	const struct job_record *r = &job->row;
-	struct sched_observation seen = seen_of(e, job, stranger, (struct families){ 0 });
+	struct sched_observation seen = seen_of(e, job, stranger, NULL);
 
-	if (!r->model || strcmp(r->model, e->model_name))
+	if (!r->model || strcmp(r->model, e->model_name) || learner_is_young(e))
 		seen.model_s = NAN;
 	if (!sched_plausible(e->l->d->sched, &seen))
 		return "time";
@@ -162,12 +162,12 @@ static const char *doubt_of(const struct learner *e, const struct job *job, bool
 }
 
 /* met: what it ran beside. quiet: it ended before the daemon started. */
-static void observe(struct learner *e, const struct job *job, const char *stranger, struct families of,
-		    const struct pairs_met *met, bool quiet)
+static void observe(struct learner *e, const struct job *job, const char *stranger,
+		    const struct job_values *v, const struct pairs_met *met, bool quiet)
 {
 	const struct job_record *r = &job->row;
 	double run_s = (double)(r->ended_ns - r->started_ns) / 1e9;
-	struct sched_observation seen = seen_of(e, job, *stranger, of);
+	struct sched_observation seen = seen_of(e, job, *stranger, v);
 
 	/* Stopped early: it did not do what was predicted. */
 	if (!isnan(r->stopped_epoch))
@@ -177,10 +177,9 @@ static void observe(struct learner *e, const struct job *job, const char *strang
 	if (!r->model || strcmp(r->model, e->model_name) || !(r->model_s > 0.0 && isfinite(r->model_s)))
 		return;
 	seen.met = met;
-	sched_observe(e->l->d->sched, &seen);
 	strangers_count(&e->strangers, job->type_number, stranger);
 	/* An error of the model on jobs it does not know says nothing about the machine. */
-	if (!*stranger && !of.family)
+	if (sched_observe(e->l->d->sched, &seen))
 		watch_drift(e, job->type_number, r->type, r->model_s,
 			    r->foreseen_s > 0.0 ? r->foreseen_s : run_s, quiet);
 }
@@ -193,17 +192,6 @@ static void strangeness(const struct learner *e, const struct job_values *v, boo
 	out[0] = '\0';
 	if (m && v->number)
 		model_knows(m, v, epochs_open, out, size);
-}
-
-static struct families families_of(const struct learner *e, const struct job *job, const struct job_values *v,
-				   const char *stranger)
-{
-	const struct sched *s = e->l->d->sched;
-
-	if (*stranger)
-		return (struct families){ 0 };
-	return (struct families){ sched_family(s, e->slot, v, job->row.cpus),
-				  sched_kin(s, e->slot, v, job->row.cpus) };
 }
 
 const char *learning_doubt(const struct learning *l, const struct job *job)
@@ -231,29 +219,27 @@ void learning_ended(struct learning *l, const struct job *job)
 			 (unsigned long long)job->id, (unsigned)job->row.uid, doubt);
 		return;
 	}
-	observe(e, job, stranger, families_of(e, job, job_values(job), stranger), &l->d->met, false);
+	observe(e, job, stranger, job_values(job), &l->d->met, false);
 	learner_train_due(e);
 }
 
-/* A job that was read from the store is not bound to the model's columns. Only strangers need that, and the
- * model says which jobs are strangers. */
+/* A job that was read from the store is not bound to the model's columns. */
 void learning_observe_again(struct learning *l, const struct job *job, const struct pairs_met *met)
 {
 	struct learner *e = learner_of(l, job);
 	char stranger[STRANGERS_TEXT] = "";
-	struct families of = { 0 };
 	struct binding b;
+	bool bound = job->row.model && !strcmp(job->row.model, e->model_name) &&
+		     !binding_of_row(l->d->setup, &job->row, &b, NULL);
 
-	if (job->row.model && !strcmp(job->row.model, e->model_name) &&
-	    !binding_of_row(l->d->setup, &job->row, &b, NULL)) {
+	if (bound)
 		strangeness(e, &b.bound->values, b.n_epochs > 0, stranger, sizeof stranger);
-		of = families_of(e, job, &b.bound->values, stranger);
-		binding_release(&b);
-	}
 	if (doubt_of(e, job, *stranger))
 		l->doubted++;
 	else
-		observe(e, job, stranger, of, met, true);
+		observe(e, job, stranger, bound ? &b.bound->values : NULL, met, true);
+	if (bound)
+		binding_release(&b);
 }
 
 /* ---- beginning, changing, leaving ---- */

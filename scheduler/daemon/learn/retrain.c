@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "common/version.h"
+#include "scheduler/daemon/learn/training.h"
 #include "scheduler/daemon/learn/training_data.h"
 #include "scheduler/daemon/learn/learning_internal.h"
 #include "scheduler/daemon/ops/ops.h"
@@ -385,29 +386,42 @@ int learning_retrain(struct learning *l, const char *type, const char *reason, s
 	return e ? train(*e, reason, err) : no_learner(type, err);
 }
 
+bool learner_is_young(const struct learner *e)
+{
+	const struct config_learning from = sources_of(e, e->l->d->setup->config);
+
+	return e->type && training_is_young(learner_slot(e)->model, &from);
+}
+
 size_t learner_train_after(const struct learner *e)
 {
 	const struct job_type *t = learner_type(e);
+	size_t after = e->l->d->setup->config->learning.retrain_after;
 
 	/* Without a model there is nothing to be better than: the first training is asked for by an admin,
 	 * unless the type says after how many jobs. */
 	if (!learner_slot(e)->model)
 		return t && e->l->d->setup->policy.policy->predictor ? t->first_after : 0;
-	return e->l->d->setup->config->learning.retrain_after;
+	return after && learner_is_young(e) ? 1 : after;
 }
 
-void learner_train_due(struct learner *e)
+static void train_if_due(struct learner *e)
 {
 	size_t after = learner_train_after(e);
 	struct err err = { 0 };
 	char reason[64];
 
-	e->since_training++;
 	if (!after || e->since_training < after || e->l->d->leaving || learning_training(e->l))
 		return;
-	snprintf(reason, sizeof reason, "%zu jobs", e->since_training);
+	snprintf(reason, sizeof reason, "%zu job%s", e->since_training, e->since_training == 1 ? "" : "s");
 	if (train(e, reason, &err))
 		log_warn("no training: %s", err.text);
+}
+
+void learner_train_due(struct learner *e)
+{
+	e->since_training++;
+	train_if_due(e);
 }
 
 int learning_rollback(struct learning *l, const char *type, uint32_t version, struct later *answer,
@@ -573,6 +587,8 @@ void learner_train_changed(struct learner *e)
 			 of_what(e, of, sizeof of));
 	e->in_use = e->own_number;
 	renew_if_changed(e);
+	if (learner_is_young(e)) /* jobs that ended while it was made count as well */
+		train_if_due(e);
 }
 
 void learner_train_release(struct learner *e)

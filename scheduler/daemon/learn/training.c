@@ -198,7 +198,7 @@ static int count_tests(const struct training *t, size_t *out, struct err *err)
 	if (rows < c->min_observations)
 		return err_fail(err, ERR_NODATA, "%zu runs and observations to learn from; %zu are needed",
 				rows, c->min_observations);
-	if (!t->current)
+	if (!t->current || training_is_young(t->current, c))
 		return 0;
 	if (exp2(-(double)n) >= c->significance)
 		return err_fail(
@@ -278,7 +278,7 @@ static void describe_choice(const struct model *m, double r2, char *out, size_t 
 
 	if (isfinite(off))
 		n += snprintf(out + n, size - (size_t)n, ", off by %.1f %% on rows held out", off);
-	if (r2 < TRAIN_LITTLE_R2)
+	if (r2 < TRAIN_LITTLE_R2 && m->time.n_rows >= TRAINING_YOUNG)
 		snprintf(out + n, size - (size_t)n, ", and explains little (R2 %.2f)", r2);
 }
 
@@ -348,8 +348,9 @@ static void describe(const struct training *t, struct model_version *v)
 		snprintf(unusable, sizeof unusable, "; %zu observations could not be used",
 			 t->rows.n_unusable);
 	if (!v->tested)
-		snprintf(v->message, sizeof v->message, "the first model, from %zu rows%s%s", v->rows,
-			 t->chosen, unusable);
+		snprintf(v->message, sizeof v->message, "%s, from %zu row%s%s%s",
+			 t->current ? "a model of one run more" : "the first model", v->rows,
+			 v->rows == 1 ? "" : "s", t->chosen, unusable);
 	else
 		snprintf(v->message, sizeof v->message,
 			 "on the last %zu jobs the new model is off by %.1f %% where the old one is by %.1f "

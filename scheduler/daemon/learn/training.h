@@ -21,6 +21,14 @@ struct training_task {
 	uint32_t back_to;             /* of a rollback */
 };
 
+/* Trained from so few rows that another run tells more than a test could: it is replaced after each job,
+ * without a test. Only where so few rows may be trained on. */
+#define TRAINING_YOUNG 12 /* a bound at 90 % needs 9 errors, and a few runs are left out of each fit */
+static inline bool training_is_young(const struct model *m, const struct config_learning *c)
+{
+	return m && m->time.n_rows < TRAINING_YOUNG && c->min_observations < TRAINING_YOUNG;
+}
+
 /* On failure *r is as it was, and so is the folder. */
 int training_run(const struct training_task *w, struct training_result *r, struct err *err);
 int training_roll_back(const struct training_task *w, struct training_result *r, struct err *err);

@@ -103,12 +103,8 @@ static bool configured(const struct scrape *s, size_t i)
 	return !strchr(tenants_name(&s->d->tenants, (uint32_t)i), ' ');
 }
 
-static void take_share(void *owner, uint32_t i, const struct sched_share *share)
+static void take_share(struct scrape *s, uint32_t i, const struct sched_share *share)
 {
-	struct scrape *s = owner;
-
-	if (i >= s->d->tenants.n)
-		return;
 	if (i < MAX_TENANTS && configured(s, i)) {
 		s->tenant[i] = (struct tenant_values){
 			.queued = (double)share->queued,
@@ -131,10 +127,16 @@ static void take_share(void *owner, uint32_t i, const struct sched_share *share)
 
 static void read_tenants(struct scrape *s)
 {
+	int64_t now_ns = daemon_now_ns(s->d);
 	size_t n = s->d->tenants.n;
 
 	s->n_tenants = n < MAX_TENANTS ? n : MAX_TENANTS;
-	sched_shares(s->d->sched, daemon_now_ns(s->d), take_share, s);
+	for (uint32_t i = 0; i < n; i++) {
+		struct sched_share share;
+
+		if (!sched_share(s->d->sched, now_ns, i, &share, NULL))
+			take_share(s, i, &share);
+	}
 }
 
 /* ---- families whose samples are not in one place ---- */

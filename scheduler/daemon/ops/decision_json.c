@@ -100,8 +100,12 @@ static void put_beyond(struct json_writer *w, const struct decision *d)
 
 void decision_json(struct json_writer *w, const struct decision *d, const struct decision_about *a)
 {
+	struct alternatives beside;
 	char at[40];
 
+	alternatives_find(d, a->epochs, &beside);
+	if (a->shorter)
+		beside.shorter = *a->shorter;
 	json_open(w, '{');
 	json_kv_string(w, "at", text_utc(a->at_ns, at));
 	json_kv_string(w, "when", a->when);
@@ -117,6 +121,7 @@ void decision_json(struct json_writer *w, const struct decision *d, const struct
 	/* rounded up: what is typed back must be enough */
 	json_kv_fixed(w, "smallest_slo_s", ceil(d->smallest_slo_s * 1e6) / 1e6, 6);
 	put_offer(w, d, a);
+	alternatives_json(w, &beside);
 	if (a->n_failing) {
 		json_put_key(w, "failing");
 		json_open(w, '[');

@@ -4,7 +4,7 @@
 
 #include "common/json/json.h"
 #include "scheduler/config/job_type.h"
-#include "scheduler/core/decide.h"
+#include "scheduler/core/alternatives.h"
 
 struct decision_about {
 	int64_t at_ns;
@@ -16,6 +16,7 @@ struct decision_about {
 	double slo_s;                /* what was left of it; NaN: none */
 	double took_us;
 	double accuracy_error;       /* within which accuracies are equal; 0: not known */
+	const struct alternative *shorter; /* of a refused job: in time with fewer epochs; NULL: not asked */
 };
 void decision_json(struct json_writer *w, const struct decision *d, const struct decision_about *a);
 

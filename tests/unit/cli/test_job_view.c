@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/text/text.h"
 #include "scheduler/cli/client/decision_view.h"
 #include "scheduler/cli/client/job_view.h"
 #include "tests/support/test.h"
@@ -504,10 +505,16 @@ TEST(test_what_is_no_decision_is_refused)
 
 TEST(test_seconds_to_type_back_are_rounded_up)
 {
-	static const double s[] = { 37.5, 37.50001, 0.1234567, 1234.2, 99999.99, 1e-9 };
+	static const double s[] = { 37.5,   37.50001, 0.1234567, 0.999999, 9.999, 118.99, 119.1,
+				    1234.2, 99999.99, 172790.0,  3e6,      1e-9,  0.0 };
 	char buf[32];
+	double back;
 
-	for (size_t i = 0; i < sizeof s / sizeof s[0]; i++)
-		assert_true(strtod(cli_seconds_up(s[i], buf), NULL) >= s[i]);
-	assert_string_equal(cli_seconds_up(37.50001, buf), "37.51 s");
+	for (size_t i = 0; i < sizeof s / sizeof s[0]; i++) {
+		assert_int_equal(text_duration(text_seconds_up(s[i], buf), &back, NULL), 0);
+		if (!(back >= s[i] && back <= 1.04 * s[i]))
+			fail_msg("%.9g s became %s", s[i], buf);
+	}
+	assert_string_equal(text_seconds_up(37.50001, buf), "37.6 s");
+	assert_string_equal(text_seconds_up(0.473810, buf), "0.474 s");
 }

@@ -315,14 +315,13 @@ TEST(test_without_new_family_its_runs_teach_nothing)
 		p.adapt = true;
 		remake(&b, &p);
 		for (int i = 0; i < 10; i++)
-			sched_observe(b.s, &(struct sched_observation){
-						   .confidence = 0.9,
-						   .model_s = 10.0,
-						   .upper_s = NAN,
-						   .family = sched_family(b.s, 0, &b.values, 7),
-						   .kin = sched_kin(b.s, 0, &b.values, 7),
-						   .foreseen_s = NAN,
-						   .actual_s = 30.0 });
+			sched_observe(b.s, &(struct sched_observation){ .confidence = 0.9,
+									.model_s = 10.0,
+									.upper_s = NAN,
+									.values = &b.values,
+									.cpus = 7,
+									.foreseen_s = NAN,
+									.actual_s = 30.0 });
 		c = ask(&b, 0, 7, NAN);
 		if (without)
 			near(c.time_s, c.model_s);

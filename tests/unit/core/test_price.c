@@ -53,12 +53,12 @@ TEST(test_a_price_fades_when_none_comes)
 	assert_true(price_at(&p, 100000 * S) < 0.001 * soon);
 }
 
-TEST(test_a_lull_begins_where_the_price_fades)
+TEST(test_a_lull_begins_after_five_gaps)
 {
 	struct price p = every(10.0, 1e-4, 100), none = { 0 };
 
-	assert_false(price_lull(&p, (990 + 79) * S));
-	assert_true(price_lull(&p, (990 + 81) * S));
+	assert_false(price_lull(&p, (990 + 49) * S));
+	assert_true(price_lull(&p, (990 + 51) * S));
 	assert_true(price_lull(&none, S));
 }
 

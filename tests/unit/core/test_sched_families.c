@@ -32,14 +32,14 @@ static void make_families(struct bed *b)
 static void observe(struct bed *b, uint32_t cpus, double factor, int n)
 {
 	for (int i = 0; i < n; i++)
-		sched_observe(b->s, &(struct sched_observation){
-					    .confidence = 0.9,
-					    .model_s = 10.0,
-					    .upper_s = NAN,
-					    .family = sched_family(b->s, 0, &b->values, cpus),
-					    .kin = sched_kin(b->s, 0, &b->values, cpus),
-					    .foreseen_s = NAN,
-					    .actual_s = 10.0 * factor * (i % 2 ? 1.02 : 0.98) });
+		sched_observe(b->s, &(struct sched_observation){ .confidence = 0.9,
+								 .model_s = 10.0,
+								 .upper_s = NAN,
+								 .values = &b->values,
+								 .cpus = cpus,
+								 .foreseen_s = NAN,
+								 .actual_s = 10.0 * factor *
+									     (i % 2 ? 1.02 : 0.98) });
 }
 
 /* What is foreseen for a job that has the machine for itself, over what the model says. */
@@ -62,15 +62,16 @@ TEST(test_cpus_tell_families_apart)
 {
 	struct bed b;
 	uint64_t two, four;
+	bool is_new;
 
 	make_families(&b);
-	two = sched_kin(b.s, 0, &b.values, 2);
-	four = sched_kin(b.s, 0, &b.values, 4);
+	two = sched_family(b.s, 0, &b.values, 2, &is_new);
+	assert_false(is_new);
+	four = sched_family(b.s, 0, &b.values, 4, &is_new);
+	assert_false(is_new);
 	assert_true(two && four && two != four);
-	assert_true(!sched_family(b.s, 0, &b.values, 2) && !sched_family(b.s, 0, &b.values, 4));
-	assert_true(sched_family(b.s, 0, &b.values, 7) &&
-		    sched_family(b.s, 0, &b.values, 7) == sched_kin(b.s, 0, &b.values, 7));
-	assert_int_equal(sched_kin(b.s, 1, &b.values, 2), 0); /* there is no such model */
+	assert_true(sched_family(b.s, 0, &b.values, 7, &is_new) && is_new);
+	assert_int_equal(sched_family(b.s, 1, &b.values, 2, &is_new), 0); /* there is no such model */
 	drop(&b);
 }
 
@@ -104,7 +105,7 @@ TEST(test_a_new_family_teaches_its_own_level_and_nothing_else)
 	assert_true(fabs(factor_of(&b, 7) - 3.0) < 0.2);
 	assert_true(fabs(factor_of(&b, 2) - 1.0) < 0.02);
 	near(adapt_bias(sched_adapt(b.s, 0), (struct adapt_who){ .type = 0 }),
-	     adapt_bias(sched_adapt(b.s, 0),
-			(struct adapt_who){ .family = sched_kin(b.s, 0, &b.values, 7) }));
+	     adapt_bias(sched_adapt(b.s, 0), (struct adapt_who){ .family = sched_family(b.s, 0, &b.values, 7,
+											&(bool){ false }) }));
 	drop(&b);
 }

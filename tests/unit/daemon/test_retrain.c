@@ -45,6 +45,8 @@ TEST_WITH(test_the_model_in_use_is_the_one_that_was_trained, open_one, close_one
 	start_with_a_table();
 	snprintf(path, sizeof path, "%s/models/0001.model", l.state);
 	snprintf(journal, sizeof journal, "%s/models/versions.jsonl", l.state);
+	while (store_pending(l.d->store)) /* the question does not wait for the disk */
+		local_run(&l, 0.0);
 	assert_string_equal(client_error(&c, "{\"op\":\"retrain\"}"), "");
 	while (!l.d->asked_first && access(path, F_OK)) /* until the thread has its observations */
 		local_run(&l, 0.0);

@@ -9,6 +9,7 @@
 
 #include "common/io.h"
 #include "tests/support/test.h"
+#include "scheduler/daemon/learn/learning.h"
 #include "tests/unit/daemon/one_local.h"
 
 #define FIRST 12 /* jobs before a first model */
@@ -32,8 +33,8 @@ static int open_it(void **state)
 /* What a job of that batch takes: less with a larger one, and by its parameter. */
 static double run_s(const char *type, double batch, double param)
 {
-	return !strcmp(type, "bread") ? 40.0 + 60.0 * param * 8.0 / batch
-				      : 200.0 * 64.0 / batch * (1.0 + param);
+	return strcmp(type, "cake") ? 40.0 + 60.0 * param * 8.0 / batch
+				    : 200.0 * 64.0 / batch * (1.0 + param);
 }
 
 struct outcome {
@@ -42,6 +43,7 @@ struct outcome {
 };
 
 static double fails_with; /* this batch; 0: none */
+static double limit_s = 100000;
 
 /* A job from submit to done; `slower` times as long as usual. */
 static struct outcome whole_job(const char *type, int param, double slower)
@@ -52,13 +54,13 @@ static struct outcome whole_job(const char *type, int param, double slower)
 	struct json *v;
 	double took_s;
 
-	if (!strcmp(type, "bread"))
+	if (strcmp(type, "cake"))
 		snprintf(params, sizeof params, "{\"flour\":%d}", param + 1);
 	else
 		snprintf(params, sizeof params, "{\"oven\":\"%s\"}", oven[param % 2]);
-	v = client_ask(
-		&c, "{\"op\":\"submit\",\"type\":\"%s\",\"mode\":\"advise\",\"slo_s\":100000,\"params\":%s}",
-		type, params);
+	v = client_ask(&c,
+		       "{\"op\":\"submit\",\"type\":\"%s\",\"mode\":\"advise\",\"slo_s\":%g,\"params\":%s}",
+		       type, limit_s, params);
 	snprintf(id, sizeof id, "%s", text_at(v, "job.job"));
 	snprintf(o.verdict, sizeof o.verdict, "%s", text_at(v, "verdict"));
 	snprintf(o.reason, sizeof o.reason, "%s", text_at(v, "job.reason"));
@@ -67,7 +69,7 @@ static struct outcome whole_job(const char *type, int param, double slower)
 	v = client_ask(&c, "{\"op\":\"started\",\"job\":\"%s\"}", id);
 	o.batch = number_at(v, "job.batch");
 	json_free(v);
-	took_s = slower * run_s(type, o.batch, !strcmp(type, "bread") ? param + 1 : param % 2);
+	took_s = slower * run_s(type, o.batch, strcmp(type, "cake") ? param + 1 : param % 2);
 	l.d->clock_offset_ns += (int64_t)(took_s * 1e9);
 	if (o.batch == fails_with)
 		assert_string_equal(
@@ -317,6 +319,45 @@ TEST_WITH(test_types_come_and_go_with_reloads, open_it, close_one)
 	local_until(&l, reloaded_twice); /* the second brings its version */
 	assert_true(version_of("cake") == 1.0);
 	assert_string_equal(whole_job("cake", 1, 1.6).verdict, "promised");
+}
+
+static bool pie_is_known(const struct local_daemon *at)
+{
+	(void)at;
+	return model_of("pie") && !l.d->loader && !learning_training(l.d->learning);
+}
+
+/* A limit of twice the first run's time is promised from the second run on; batches that were never tried are
+ * tried where even they can be promised. */
+TEST_WITH(test_a_young_type_is_promised_from_its_second_run_on, open_it, close_one)
+{
+	static const double noise[] = { 1.0, 1.06, 0.93, 1.1, 0.97, 1.04 };
+	double tight_s = 2.0 * run_s("bread", 16, 3);
+	struct outcome o;
+	unsigned tried = 0;
+
+	l.types = TYPES ",\"pie\":{\"batches\":[8,16,32],\"first_after\":1,\"params\":{\"flour\":"
+			"{\"kind\":\"integer\",\"min\":1,\"max\":5,\"default\":3}}}";
+	local_write_config(&l);
+	assert_string_equal(client_error(&c, "{\"op\":\"reload\"}"), "");
+	limit_s = tight_s;
+	o = whole_job("pie", 2, 1.0);
+	assert_string_equal(o.verdict, "best_effort");
+	assert_true(o.batch == 16.0);
+	for (size_t i = 0; i < sizeof noise / sizeof *noise; i++) {
+		local_until(&l, pie_is_known);
+		o = whole_job("pie", 2, noise[i]);
+		assert_string_equal(o.verdict, "promised");
+		assert_true(noise[i] * run_s("bread", o.batch, 3) <= limit_s);
+		tried |= (unsigned)o.batch;
+	}
+	limit_s = 100000;
+	for (int i = 0; i < 3; i++) {
+		local_until(&l, pie_is_known);
+		tried |= (unsigned)whole_job("pie", 2, 1.0).batch;
+	}
+	assert_true(tried == (8 | 16 | 32));
+	assert_true(learnt("models", "pie", "retrain_after") == 1.0);
 }
 
 TEST_WITH(test_a_daemon_whose_types_all_have_models_needs_no_other, open_it, close_one)

@@ -356,6 +356,46 @@ TEST(test_a_law_of_one_to_three_runs_has_wide_bounds)
 	strbuf_release(&text);
 }
 
+/* Three batches, one epoch each: no run says what more epochs take, so a model without a queue takes each for
+ * as long as the first. */
+TEST(test_epochs_that_never_varied_are_taken_as_linear)
+{
+	static const char *const grid[] = {
+		"{\"hybrid\":{\"trees\":[10],\"queue\":[\"none\"],\"effects\":[\"yes\"]}}",
+		"{\"hybrid\":{\"trees\":[10],\"queue\":[\"none\"]}}"
+	};
+	struct fixture f;
+	struct train_report r;
+	struct model *m;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct job_values v;
+		double x[FEATURES_MAX], one, ten, thousand;
+
+		make(&f,
+		     "network,cpus,njobs,batch,epochs,time_s\na,1,1,64,2,10\na,1,1,128,2,7\na,1,1,16,2,20\n",
+		     grid[i]);
+		m = train(&f, NULL, 0, &r);
+		assert_int_equal(job_values_init(&v, f.schema, NULL), 0);
+		assert_int_equal(
+			job_values_parse(&v, f.schema, "network=a,cpus=1,njobs=1,batch=64,epochs=2", NULL),
+			0);
+		features_encode_job(m->features, &v, x);
+		predictor_predict(&m->time.predictor, x, 1, &one);
+		job_values_parse(&v, f.schema, "network=a,cpus=1,njobs=1,batch=64,epochs=20", NULL);
+		features_encode_job(m->features, &v, x);
+		predictor_predict(&m->time.predictor, x, 1, &ten);
+		job_values_parse(&v, f.schema, "network=a,cpus=1,njobs=1,batch=64,epochs=2000", NULL);
+		features_encode_job(m->features, &v, x);
+		predictor_predict(&m->time.predictor, x, 1, &thousand);
+		assert_true(fabs(ten / one - 10.0) < 1e-9 && fabs(thousand / one - 1000.0) < 1e-6);
+		job_values_release(&v);
+		model_free(m);
+		train_report_release(&r);
+		drop(&f);
+	}
+}
+
 TEST(test_rows_without_accuracy_are_left_out_of_that_model_only)
 {
 	struct fixture f;

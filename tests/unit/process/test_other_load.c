@@ -216,7 +216,7 @@ TEST(test_nobody_else_wants_what_nobody_else_runs)
 	assert_true(fabs(other_load_mean(&m.o) - 2.0) < 0.05);
 }
 
-/* The kernel shares between sessions first: eight others in one session leave ours half of a cpu, as three would. */
+/* The kernel shares between sessions first: eight others in one session leave ours as much as three would. */
 TEST(test_what_ours_felt_of_others_holds_when_none_of_ours_runs)
 {
 	struct machine m = { .ours = 1.0, .ran = true, .favour = 2.25 };
