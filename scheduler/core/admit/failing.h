@@ -1,7 +1,7 @@
 /* Batches that a user's jobs cannot be run with: too large for the memory, as a rule. One failure that speaks
  * of memory, or two of any kind, and the batch is no candidate for this user's jobs of the type; for others
- * only once several users have found that out, more than ran it well, and never for those who did. It is tried
- * again after a day, after a change of the type's command, and whenever a user names it. */
+ * only once several users have found that out, more than ran it well, and never for those who did. It is
+ * tried again after a day, after a change of the type's command, and whenever a user names it. */
 #ifndef SCHEDULER_CORE_ADMIT_FAILING_H
 #define SCHEDULER_CORE_ADMIT_FAILING_H
 

@@ -1,5 +1,5 @@
-/* Which failures of real runs leave a batch out, in a daemon with a model: failing.h has the rule, this the road
- * from a process to it. */
+/* Which failures of real runs leave a batch out, in a daemon with a model: failing.h has the rule, this the
+ * road from a process to it. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
