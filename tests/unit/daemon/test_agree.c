@@ -2,8 +2,8 @@
  * `explain` say the same of a job at the same moment, to the last digit: verdict, every candidate with its
  * bound, chance and reasons, the price, the offer. (That a replay says so, too, is in the tests of verify/.)
  *
- * The daemon's clock is held, so it is the same moment. Jobs are advised: their owner starts and ends them, and
- * no process runs. AGREE_STATES in the environment asks for more. */
+ * The daemon's clock is held, so it is the same moment. Jobs are advised: their owner starts and ends them,
+ * and no process runs. AGREE_STATES in the environment asks for more. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,6 @@
 
 static struct rng rng;
 static int64_t now_ns;
-static const struct played held = { .now_ns = &now_ns };
 static unsigned n_verdict[8], n_asked, n_shaped;
 
 static bool chance(double p)
@@ -238,7 +237,7 @@ TEST_WITH(test_predict_dry_run_submit_and_explain_agree_in_every_state, open_one
 		l.types = TYPES;
 		local_start(&l);
 		now_ns = daemon_now_ns(l.d);
-		l.d->params.played = &held;
+		l.d->params.now_ns = &now_ns;
 		client_open(&c, &l);
 		make_state();
 		let_batches_fail();
@@ -247,7 +246,7 @@ TEST_WITH(test_predict_dry_run_submit_and_explain_agree_in_every_state, open_one
 			something_happens();
 		}
 		client_close(&c);
-		l.d->params.played = NULL;
+		l.d->params.now_ns = NULL;
 		local_stop(&l);
 	}
 	printf("%u questions: %u promised, %u best effort, %u rejected, %u by chance; %u with batches left "
