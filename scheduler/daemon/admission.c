@@ -39,6 +39,20 @@ static bool is_repeated(const struct job *job)
 	return job->row.attempt && job->row.verdict != VERDICT_WAITING;
 }
 
+/* All that its user named: job->batch is what an earlier attempt was narrowed to. */
+static size_t named_batches(const struct job *job, double out[DECIDE_MAX_CANDIDATES])
+{
+	const char *text = job->row.batches;
+	struct json *list = NULL;
+	size_t n = 0;
+
+	if (text && !json_parse("batches", text, strlen(text), &list, NULL))
+		for (; n < DECIDE_MAX_CANDIDATES && json_at(list, n); n++)
+			out[n] = json_number(json_at(list, n), 0.0);
+	json_free(list);
+	return n;
+}
+
 /* Refused: fewer epochs, where the command is told how many. */
 static void find_shorter(struct daemon *d, const struct job *job, int64_t now_ns,
 			 const struct sched_request *q, struct admission *a)
@@ -60,6 +74,7 @@ int admission_decide(struct daemon *d, struct job *job, int64_t now_ns, bool kee
 {
 	double before = clock_monotonic_us();
 	struct sched_request asked, q;
+	double named[DECIDE_MAX_CANDIDATES];
 	struct admit_memory known = learning_memory(d->learning, job);
 	struct admit_job j = {
 		.request = &asked,
@@ -70,12 +85,17 @@ int admission_decide(struct daemon *d, struct job *job, int64_t now_ns, bool kee
 		.promised = job->row.verdict == VERDICT_PROMISED,
 		.failed_batch = job->row.batch,
 		.waited_s = (double)(now_ns - job->row.submitted_ns) / 1e9,
-		.type_batch = job->type && !job->row.batches ? job->type->batch : NULL,
-		.n_type_batches = job->type && !job->row.batches ? job->type->n_batches : 0,
 	};
 	struct admit_terms terms;
 	int rc;
 
+	if (j.again && j.named) {
+		j.all = named;
+		j.n_all = named_batches(job, named);
+	} else if (job->type && !j.named) {
+		j.all = job->type->batch;
+		j.n_all = job->type->n_batches;
+	}
 	binding_request(job, &asked);
 	rc = admit_terms(d->sched, now_ns, &known, &j, &out->decision, &terms, err);
 	if (!rc)

@@ -331,11 +331,7 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 	case LIFE_STOP: rc = stop(d, job, next, err); break;
 	case LIFE_ADOPT: adopt(d, job, next); break;
 	case LIFE_FORGET: forget(d, job, now_ns); break;
-	case LIFE_ADMIT:
-		if (job->row.attempt) /* its last run failed */
-			learning_run_failed(d->learning, job, now_ns);
-		waiting_add(d, job);
-		break;
+	case LIFE_ADMIT: waiting_add(d, job); break;
 	case LIFE_TELL:
 		log_event(a->what, job);
 		d->tally.late += !strcmp(a->what, "late");
@@ -350,6 +346,7 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 		break;
 	case LIFE_COUNT_WAIT: tally_wait(&d->tally, a->time_s); break;
 	case LIFE_COUNT_ENDED: tally_ended(&d->tally, &job->row, now_ns); break;
+	case LIFE_FAILED: learning_run_failed(d->learning, job, a->outcome, now_ns); break;
 	case LIFE_LEARN: learning_ended(d->learning, job); break;
 	case LIFE_CLOSE:
 		waiting_ended(d, job);

@@ -48,7 +48,6 @@
 
 /* A daemon without a world: its time is what it is told, its jobs start and end when it is told. */
 struct played {
-	const int64_t *now_ns;
 	const struct executor_ops *const *executor; /* as executor_all[] */
 	/* A decision was made; `moment` as in the store, which does not get it. */
 	void (*decided)(void *owner, const struct job *job, const char *moment, const char *json);
@@ -63,6 +62,7 @@ struct daemon_params {
 	const char *config_path;        /* NULL: config_find() */
 	const char *socket, *state_dir, *policy, *model; /* flags that win over the file; NULL: not given */
 	bool force;                     /* start on a state folder that others may write to */
+	const int64_t *now_ns;          /* the time, held by its owner; NULL: it passes */
 	const struct played *played;    /* it is played again from its records (verify/); NULL: it is real */
 };
 

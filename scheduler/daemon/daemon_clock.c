@@ -18,7 +18,7 @@
 
 int64_t daemon_now_ns(const struct daemon *d)
 {
-	return d->params.played ? *d->params.played->now_ns : clock_boot_ns() + d->clock_offset_ns;
+	return d->params.now_ns ? *d->params.now_ns : clock_boot_ns() + d->clock_offset_ns;
 }
 
 static bool path_of(const struct daemon *d, char *out, size_t size)

@@ -499,6 +499,7 @@ static bool again(struct life *l, struct job *job, const struct exec_outcome *o,
 	jobs_set_state(l->jobs, job, JOB_QUEUED);
 	save(out, job);
 	act(out, LIFE_FORGET, job);
+	act(out, LIFE_FAILED, job)->outcome = o;
 	act(out, LIFE_ADMIT, job);
 	tell(out, "retrying", job);
 	return true;
@@ -546,6 +547,8 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 	save(out, job);
 	act(out, LIFE_FORGET, job);
 	act(out, LIFE_COUNT_ENDED, job);
+	if (state == JOB_FAILED)
+		act(out, LIFE_FAILED, job)->outcome = o;
 	if (learn)
 		act(out, LIFE_LEARN, job);
 	tell(out, state == JOB_CANCELLED ? "cancelled" : "finished", job);

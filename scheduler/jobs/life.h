@@ -130,6 +130,7 @@ enum life_action_kind {
 	LIFE_COUNT_VERDICT,     /* verdict */
 	LIFE_COUNT_WAIT,        /* time_s */
 	LIFE_COUNT_ENDED,
+	LIFE_FAILED,            /* outcome: a run of it, which may be repeated */
 	LIFE_LEARN,
 	LIFE_CLOSE,             /* life_close(): the last action of a job that ended */
 };
@@ -142,6 +143,7 @@ struct life_action {
 	struct sched_estimate estimate;
 	double time_s;
 	bool idle;
+	const struct exec_outcome *outcome; /* the event's */
 	enum sched_verdict verdict;
 	const struct decision *decision; /* behind the verdict; NULL: none; valid as the texts */
 };

@@ -45,6 +45,20 @@ double machine_memory_mb(void)
 	return mb;
 }
 
+uint64_t machine_oom_kills(void)
+{
+	char *text = NULL;
+	const char *line;
+	size_t len;
+	uint64_t n = 0;
+
+	if (io_read_file("/proc/vmstat", MEMINFO_MAX, &text, &len, NULL) == 0 &&
+	    (line = strstr(text, "\noom_kill ")) != NULL)
+		n = strtoull(line + strlen("\noom_kill "), NULL, 10);
+	free(text);
+	return n;
+}
+
 double machine_resident_mb(void)
 {
 	char *text = NULL;

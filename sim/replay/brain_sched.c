@@ -328,7 +328,7 @@ static void remember(struct brain *b, int64_t now_ns, size_t job, bool failed, c
 	if (failed) {
 		failing_add(&b->failing, who, batch, NULL, now_ns);
 	} else {
-		failing_forget(&b->failing, who, batch);
+		failing_ended_well(&b->failing, who, batch, now_ns);
 		strangers_count(&b->strangers, who.type, stranger);
 	}
 }

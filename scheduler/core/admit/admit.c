@@ -82,14 +82,8 @@ static void next_smaller(const struct admit_memory *m, const struct admit_job *j
 			 struct admit_terms *t)
 {
 	const struct sched_request *r = j->request;
-	const double *from = j->n_type_batches ? j->type_batch
-			     : r->batch        ? r->batch
-			     : j->model        ? j->model->candidate
-					       : NULL;
-	size_t n = j->n_type_batches ? j->n_type_batches
-		   : r->batch        ? r->n_batches
-		   : j->model        ? j->model->n_candidates
-				     : 0;
+	const double *from = j->n_all ? j->all : r->batch ? r->batch : j->model ? j->model->candidate : NULL;
+	size_t n = j->n_all ? j->n_all : r->batch ? r->n_batches : j->model ? j->model->n_candidates : 0;
 	double best = 0.0;
 
 	if (!fails(m, j, j->failed_batch, now_ns))

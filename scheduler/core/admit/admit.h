@@ -42,7 +42,7 @@ struct admit_job {
 	bool again;
 	bool promised;
 	double failed_batch, waited_s; /* since it was submitted */
-	const double *type_batch; size_t n_type_batches; /* all that it could have; 0: those of the request */
+	const double *all; size_t n_all; /* batches that it could have; 0: those of the request */
 };
 
 struct admit_terms {

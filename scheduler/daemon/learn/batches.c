@@ -1,7 +1,10 @@
 /* What ended jobs leave for the admission of others: which batches they took, how long they took, and which
  * batches they failed with. See learning.h and core/admit/admit.h. */
+#include <signal.h>
+
 #include "common/text/hash.h"
 #include "scheduler/daemon/learn/learning_internal.h"
+#include "scheduler/process/machine.h"
 
 struct admit_memory learning_memory(const struct learning *l, const struct job *job)
 {
@@ -40,9 +43,25 @@ bool learning_fails(const struct learning *l, const struct job *job, double batc
 	return l->failing.n && failing_has(&l->failing, who_of(l, job), batch, daemon_now_ns(l->d));
 }
 
-void learning_run_failed(struct learning *l, const struct job *job, int64_t now_ns)
+/* The kernel ends what takes its last memory by a signal as anybody could send, and counts that. */
+static bool killed_for_memory(struct learning *l, const struct exec_outcome *o)
 {
-	failing_add(&l->failing, who_of(l, job), job->row.batch, job->row.reason, now_ns);
+	uint64_t before = l->oom_kills;
+
+	if (o->exit_signal != SIGKILL)
+		return false;
+	l->oom_kills = machine_oom_kills();
+	return l->oom_kills > before;
+}
+
+void learning_run_failed(struct learning *l, const struct job *job, const struct exec_outcome *o,
+			 int64_t now_ns)
+{
+	bool ran = o->exit_code >= 0 || o->exit_signal || o->timed_out, oom = killed_for_memory(l, o);
+
+	if (failing_counts(ran, o->timed_out ? 0 : o->exit_signal, oom, o->reason))
+		failing_add(&l->failing, who_of(l, job), job->row.batch, oom ? "out of memory" : o->reason,
+			    now_ns);
 }
 
 void learning_first_taken(struct learning *l, const struct job *job)
@@ -57,16 +76,25 @@ void learning_first_ended(struct learning *l, const struct job *job)
 {
 	const struct job_record *r = &job->row;
 
+	if (r->state == JOB_DONE)
+		failing_ended_well(&l->failing, who_of(l, job), r->batch, r->ended_ns);
 	if (r->state == JOB_FAILED) {
-		learning_run_failed(l, job, r->ended_ns);
 		first_failed(&l->first, job->type_number, r->batch);
 	} else if (learning_is_observation(r)) {
-		failing_forget(&l->failing, who_of(l, job), r->batch);
 		first_took(&l->first, job->type_number, r->batch,
 			   (double)(r->ended_ns - r->started_ns) / 1e9);
 	} else if (r->state == JOB_CANCELLED) {
 		first_cancelled(&l->first, job->type_number, r->batch);
 	}
+}
+
+/* It ended before the daemon started. */
+static void failed_before(struct learning *l, const struct job *job)
+{
+	const struct job_record *r = &job->row;
+
+	if (failing_counts(r->started_ns, r->exit_signal, false, r->reason))
+		failing_add(&l->failing, who_of(l, job), r->batch, r->reason, r->ended_ns);
 }
 
 void learning_first_restore(struct learning *l)
@@ -81,6 +109,8 @@ void learning_first_restore(struct learning *l)
 				continue;
 			learning_first_taken(l, j);
 			learning_first_ended(l, j);
+			if (j->row.state == JOB_FAILED)
+				failed_before(l, j);
 		}
 	}
 }

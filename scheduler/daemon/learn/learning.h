@@ -56,8 +56,10 @@ struct admit_memory learning_memory(const struct learning *l, const struct job *
 uint64_t learning_command(const struct learning *l, const struct job *job);
 /* Is the batch no candidate for this job, because runs failed with it? */
 bool learning_fails(const struct learning *l, const struct job *job, double batch);
-/* A run has failed that is repeated: its batch, its reason and its user count. */
-void learning_run_failed(struct learning *l, const struct job *job, int64_t now_ns);
+/* A run has failed: its batch, its reason and its user count, if the failure says anything of the batch. */
+struct exec_outcome; /* jobs/life.h */
+void learning_run_failed(struct learning *l, const struct job *job, const struct exec_outcome *o,
+                         int64_t now_ns);
 /* A job was admitted, and a job has ended, in any state: counts how often each batch was taken, and which
  * fail. */
 void learning_first_taken(struct learning *l, const struct job *job);

@@ -52,6 +52,7 @@ struct learning {
 	struct learner **fresh; size_t n_fresh; /* of a reload under way: those that are new */
 	struct first_batches first;
 	struct failing_batches failing;
+	uint64_t oom_kills;          /* machine_oom_kills(), when a job was last ended by SIGKILL */
 	uint64_t probes;             /* of new families, submitted since the start */
 	uint64_t doubted;            /* jobs that nothing was learnt from: learning_doubt() */
 };

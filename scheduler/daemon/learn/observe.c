@@ -12,6 +12,7 @@
 #include "scheduler/core/outcome.h"
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/learn/learning_internal.h"
+#include "scheduler/process/machine.h"
 
 /* ---- drift ---- */
 
@@ -350,6 +351,7 @@ int learning_new(struct daemon *d, struct learning **out, struct err *err)
 	if (!l)
 		return err_nomem(err, "learning");
 	l->d = d;
+	l->oom_kills = machine_oom_kills();
 	rc = learning_prepare(l, d->setup, err);
 	if (rc) {
 		learning_free(l);

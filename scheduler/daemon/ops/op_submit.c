@@ -58,6 +58,21 @@ static bool bind_job(struct request *r, const struct submission *f, struct bindi
 	return false;
 }
 
+/* The batches that its user named, as the row has them; NULL: they were not named. */
+static const char *named_batches(const struct submission *f, const struct binding *b, struct strbuf *out)
+{
+	struct json_writer w;
+
+	if (!f->input.batches)
+		return NULL;
+	json_begin(&w, out, false);
+	json_open(&w, '[');
+	for (size_t i = 0; i < b->n_batches; i++)
+		json_put_number(&w, b->batch[i]);
+	json_close(&w, ']');
+	return strbuf_text(out);
+}
+
 /* ---- predict ---- */
 
 static void what_if(struct request *r, struct submission *f)
@@ -67,7 +82,9 @@ static void what_if(struct request *r, struct submission *f)
 	struct binding b;
 	char rejected[256] = "";
 	struct err err = { 0 };
-	struct job job = { .id = d->next_id }; /* for the length of this question */
+	struct job job = { .id = d->next_id,
+			   .limited = !request_admin(r) }; /* for the length of this question */
+	struct strbuf batches = { 0 };
 
 	if (!submission_read(r, f))
 		return;
@@ -84,6 +101,7 @@ static void what_if(struct request *r, struct submission *f)
 	if (!bind_job(r, f, &b))
 		return;
 	submission_to_row(r, f, &job.row);
+	job.row.batches = named_batches(f, &b, &batches);
 	job.type_number = names_number(&d->jobs.names, f->input.type);
 	job.tenant = f->tenant;
 	binding_give(&b, &job);
@@ -105,6 +123,7 @@ static void what_if(struct request *r, struct submission *f)
 		reply_send(r, 0);
 	}
 	job_drop_live_parts(&job);
+	strbuf_release(&batches);
 }
 
 void op_predict(struct request *r)
@@ -248,14 +267,7 @@ static int new_job(struct request *r, const struct submission *f, struct binding
 	row.identity = identity;
 	json_begin(&w, &params, false);
 	job_params_to_json(b->type, &b->bound->params, &w);
-	if (f->input.batches) {
-		json_begin(&w, &batches, false);
-		json_open(&w, '[');
-		for (size_t i = 0; i < b->n_batches; i++)
-			json_put_number(&w, b->batch[i]);
-		json_close(&w, ']');
-		row.batches = strbuf_text(&batches);
-	}
+	row.batches = named_batches(f, b, &batches);
 	row.params = strbuf_text(&params);
 	if (params.failed || batches.failed)
 		rc = err_nomem(err, "a job");

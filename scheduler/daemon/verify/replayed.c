@@ -34,10 +34,10 @@ int replayed_open(struct replayed *r, const struct past *p, const char *recorded
 	}
 	snprintf(r->config, sizeof r->config, "%s/config.json", r->dir);
 	snprintf(r->state, sizeof r->state, "%s/state", r->dir);
-	r->played = (struct played){ .now_ns = &r->now_ns, .executor = executor_played };
-	r->params = (struct daemon_params){ .config_path = r->config,
-					    .state_dir = r->state,
-					    .played = &r->played };
+	r->played = (struct played){ .executor = executor_played };
+	r->params = (struct daemon_params){
+		.config_path = r->config, .state_dir = r->state, .now_ns = &r->now_ns, .played = &r->played
+	};
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* scheduler/core/admit: what jobs may be promised, and which batches they may have, by what ended jobs
  * left. */
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 
 #include "scheduler/core/admit/admit.h"
@@ -28,7 +29,7 @@ TEST(test_whose_failures_leave_a_batch_out)
 	failing_add(&f, other, 16, "RuntimeError: CUDA Out Of Memory. Tried to allocate 2 GiB", 0);
 	assert_true(failing_has(&f, other, 16, 0));
 	assert_true(failing_has(&f, third, 16, 0)); /* several have found that out */
-	failing_forget(&f, mine, 16);
+	failing_ended_well(&f, mine, 16, 0);
 	assert_false(failing_has(&f, mine, 16, 0) || failing_has(&f, third, 16, 0));
 	assert_true(failing_has(&f, other, 16, (DAY_S - 1) * S));
 	assert_false(failing_has(&f, other, 16, (DAY_S + 1) * S));
@@ -37,6 +38,41 @@ TEST(test_whose_failures_leave_a_batch_out)
 	failing_add(&f, third, NAN, "out of memory", 0); /* it never had a batch */
 	assert_int_equal(f.n, 1);
 	failing_release(&f);
+}
+
+/* What several found out is no rule for a user whose runs end well, nor where more users' do. */
+TEST(test_runs_that_end_well_count_against_the_failures_of_others)
+{
+	static const struct failing_who bad[] = { { 1, 1000, 7 }, { 1, 1001, 7 } };
+	static const struct failing_who good = { 1, 1002, 7 }, good_too = { 1, 1003, 7 },
+					fresh = { 1, 1004, 7 };
+	struct failing_batches f = { 0 };
+
+	failing_ended_well(&f, good, 16, 0);
+	for (int i = 0; i < 2; i++)
+		failing_add(&f, bad[i], 16, "MemoryError", S);
+	assert_true(failing_has(&f, fresh, 16, 2 * S));
+	assert_false(failing_has(&f, good, 16, 2 * S));
+	failing_ended_well(&f, good_too, 16, 2 * S);
+	assert_false(failing_has(&f, fresh, 16, 2 * S));
+	assert_true(failing_has(&f, bad[0], 16, 2 * S));
+	failing_add(&f, good, 16, "MemoryError", 3 * S); /* it ended well before */
+	assert_true(failing_has(&f, good, 16, 3 * S) && failing_has(&f, fresh, 16, 3 * S));
+	failing_release(&f);
+}
+
+TEST(test_only_failures_that_are_the_runs_own_count)
+{
+	assert_true(failing_counts(true, 0, false, "ended with exit code 1"));
+	assert_true(failing_counts(true, SIGSEGV, false, "ended by signal 11"));
+	assert_false(failing_counts(true, SIGTERM, false, "ended by signal 15"));
+	assert_false(failing_counts(true, SIGKILL, false, "ended by signal 9"));
+	assert_true(failing_counts(true, SIGKILL, true, "ended by signal 9")); /* by the kernel, for memory */
+	assert_true(failing_counts(false, 0, false, "out of memory, says slurm"));
+	assert_false(failing_counts(false, 0, false, "could not be started"));
+	assert_false(failing_counts(true, 0, false, "ended with exit code 1: No space left on device"));
+	assert_false(failing_counts(true, 0, false, "OSError: [Errno 122] Disk quota exceeded"));
+	assert_true(failing_counts(true, 0, false, NULL));
 }
 
 /* ---- batches of jobs without a model ---- */
@@ -142,8 +178,8 @@ TEST(test_a_run_that_failed_is_repeated_with_what_is_left)
 			       .promised = true,
 			       .failed_batch = 128,
 			       .waited_s = 30,
-			       .type_batch = three,
-			       .n_type_batches = 3 };
+			       .all = three,
+			       .n_all = 3 };
 	struct sched_request r, q;
 	struct admit_terms t;
 

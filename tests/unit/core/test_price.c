@@ -1,5 +1,7 @@
 /* The price of capacity: none where jobs do not harm each other, the mean of what the last arrivals cost the
  * others, faded when none comes; and what a decision does with it. */
+#include <stdio.h>
+
 #include "scheduler/core/policy/price.h"
 #include "tests/unit/core/sched_bed.h"
 
@@ -219,6 +221,40 @@ TEST(test_a_job_that_costs_more_than_it_brings_waits)
 	assert_int_equal(sched_remove(b.s, 10 * S, 1, NULL), 0);
 	assert_int_equal(next(&b, 10), 2);
 	drop(&b);
+}
+
+/* What is more accurate, in time and passed over lost by the price, and is not called slower. The chance that
+ * is shown is the same whatever the price. */
+TEST(test_what_a_price_passed_over_says_so)
+{
+	double shown[DECIDE_MAX_CANDIDATES];
+	unsigned passed = 0, prices = 0;
+
+	for (double price = 1e-5; price < 1.0; price *= 2.0) {
+		struct bed b;
+		struct sched_request r;
+		char policy[64];
+
+		snprintf(policy, sizeof policy, "postrider:price=%g", price);
+		make(&b, policy, 4);
+		assert_int_equal(submit_batch(&b, 0, 1, &b64, 200), SCHED_PROMISED);
+		assert_int_equal(next(&b, 0), 1);
+		r = job(&b, 3, 4000);
+		assert_int_equal(sched_what_if(b.s, 0, &r, &b.d, &b.verdict, NULL), 0);
+		for (size_t i = 0; b.d.chosen >= 0 && i < b.d.n_candidates; i++) {
+			const struct candidate *c = &b.d.candidate[i];
+
+			shown[i] = prices ? shown[i] : c->chance;
+			near(c->chance, shown[i]);
+			if (!c->feasible || !(c->accuracy > b.d.candidate[b.d.chosen].accuracy))
+				continue;
+			assert_int_equal(c->reasons & (REASON_PRICE | REASON_SLOWER), REASON_PRICE);
+			passed++;
+		}
+		prices++;
+		drop(&b);
+	}
+	assert_true(passed > 0);
 }
 
 /* What a job may cost the others grows with its value: one of the usual value is refused at a price that one

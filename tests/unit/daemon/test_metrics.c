@@ -95,6 +95,9 @@ TEST(test_a_rejection_has_the_reason_that_all_candidates_share)
 	d.candidate[0].reasons = REASON_MEMORY | REASON_SLO_EXCEEDED;
 	d.candidate[1].reasons = REASON_MEMORY;
 	tally_verdict(&m, SCHED_REJECTED, &d);
+	d.candidate[0].reasons = d.candidate[1].reasons = REASON_PRICE;
+	tally_verdict(&m, SCHED_REJECTED, &d);
+	d.candidate[0].reasons = REASON_MEMORY;
 	d.candidate[1].reasons = REASON_NO_BOUND;
 	tally_verdict(&m, SCHED_REJECTED, &d);
 	d.smallest_slo_s = 3.0;
@@ -103,7 +106,8 @@ TEST(test_a_rejection_has_the_reason_that_all_candidates_share)
 	assert_int_equal(m.rejected[__builtin_ctz(REASON_MEMORY)], 1);
 	assert_int_equal(m.rejected[TALLY_CODES - 1], 1);
 	assert_int_equal(m.rejected[__builtin_ctz(REASON_SLO_EXCEEDED)], 1);
-	assert_int_equal(m.verdict[SCHED_REJECTED], 3);
+	assert_int_equal(m.rejected[__builtin_ctz(REASON_PRICE)], 1);
+	assert_int_equal(m.verdict[SCHED_REJECTED], 4);
 	assert_int_equal(m.verdict[SCHED_PROMISED], 1);
 }
 

@@ -332,6 +332,9 @@ TEST_WITH(test_a_key_makes_a_second_submit_the_same_job, open_one, close_one)
 	assert_true(strtoull(text_at(v, "job.job"), NULL, 10) == job);
 	json_free(v);
 	assert_true(client_submit(&c, ADVISED ",\"key\":\"k2\"") == job + 1);
+	v = client_ask(&c, "{\"op\":\"stats\"}");
+	assert_true(number_at(v, "submissions.duplicates") == 1.0);
+	json_free(v);
 }
 
 TEST_WITH(test_a_full_queue_and_a_draining_daemon_take_no_jobs, open_one, close_one)
