@@ -124,6 +124,7 @@ bars: $(PROGRAMS) $(bar_tests) $(long_tests) ## statistical bars and latencies, 
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) BARS=1 tests/run.sh --only $(bar_tests) $(long_tests)
 	@BIN=$(abspath $(BIN)) BARS=1 tests/cli/automl.sh
 	@BIN=$(abspath $(BIN)) BARS=1 tests/cli/verify.sh
+	@BIN=$(abspath $(BIN)) BARS=1 tests/cli/budget.sh
 
 .PHONY: coverage
 coverage: ## line coverage per file after a run of the tests

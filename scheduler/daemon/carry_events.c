@@ -170,13 +170,11 @@ void carry_turns(struct daemon *d)
 	double began = clock_monotonic_us();
 	uint64_t id;
 
-	while (!d->draining && !d->store_failed) {
+	while (!d->draining && !d->store_failed && carry_next(d, &id)) {
 		if (clock_monotonic_us() - began > TURN_US) {
 			daemon_later(d);
 			return;
 		}
-		if (!carry_next(d, &id))
-			return;
 	}
 }
 
@@ -185,7 +183,7 @@ void carry_turns(struct daemon *d)
 void carry_durable(struct daemon *d, uint64_t ticket)
 {
 	struct start_list *l = &d->starts;
-	double began = clock_monotonic_us();
+	double began = l->n ? clock_monotonic_us() : 0.0;
 	size_t n = 0;
 
 	/* A start that fails ends its job, which may add to the list: it is read again each time. */

@@ -235,7 +235,7 @@ static void log_event(const char *what, const struct job *job)
 		log_info("job %llu started: pid %d, batch %g, %u cpus%s%s", id, (int)job->pid, r->batch,
 			 r->cpus, r->devices ? ", gpus " : "", r->devices ? r->devices : "");
 	else if (!strcmp(what, "late"))
-		log_warn("job %llu is predicted to miss its objective of %g s", id, r->slo_s);
+		log_warn("job %llu is predicted to miss its limit of %g s", id, r->slo_s);
 	else if (!strcmp(what, "stopping") && job->step == STEP_EARLY_AWAITS)
 		log_info("job %llu would be late: it is stopped after epoch %g of %g", id, job->epoch,
 			 job->epochs);
@@ -243,7 +243,7 @@ static void log_event(const char *what, const struct job *job)
 		log_warn("job %llu has no promise: it is stopped for a job that would be late", id);
 	else if (!strcmp(what, "finished") || !strcmp(what, "cancelled"))
 		log_info("job %llu %s%s%s%s%s", id, job_state_name[r->state], r->reason ? ": " : "",
-			 r->reason ? r->reason : "", r->slo_outcome ? ", objective " : "",
+			 r->reason ? r->reason : "", r->slo_outcome ? ", limit " : "",
 			 r->slo_outcome ? slo_outcome_name[r->slo_outcome] : "");
 }
 

@@ -65,6 +65,7 @@ static void what_if(struct request *r, struct submission *f)
 	struct daemon *d = r->d;
 	struct admission a;
 	struct binding b;
+	char rejected[256] = "";
 	struct err err = { 0 };
 	struct job job = { .id = d->next_id }; /* for the length of this question */
 
@@ -91,8 +92,10 @@ static void what_if(struct request *r, struct submission *f)
 	} else {
 		reply_begin(r);
 		json_kv_string(&r->w, "verdict", sched_verdict_name(a.verdict));
-		if (a.why[0])
-			json_kv_string(&r->w, "reason", a.why);
+		if (a.verdict == SCHED_REJECTED)
+			life_why_rejected(&job.row, &a.decision, rejected, sizeof rejected);
+		if (rejected[0] || a.why[0])
+			json_kv_string(&r->w, "reason", rejected[0] ? rejected : a.why);
 		if (f->dry_run) {
 			json_put_key(&r->w, "job");
 			json_put_null(&r->w);
