@@ -300,9 +300,6 @@ static void end_text(const struct outcome *o, const struct verdicts *v, const st
 	if (o->past->clock_went_back)
 		strbuf_puts(out, "not known: the clock was set back between two daemons, so the order of "
 				 "what they did is a guess\n");
-	if (o->cluster)
-		strbuf_puts(out, "not known: the jobs of others at an engine, of which only the slots are "
-				 "recorded\n");
 }
 
 static void end_json(const struct outcome *o, const struct verdicts *v, const struct unjudged *u,
@@ -334,7 +331,6 @@ static void end_json(const struct outcome *o, const struct verdicts *v, const st
 	json_kv_open(w, "not_known", '{');
 	json_kv_int(w, "jobs_removed", (long long)u->gone);
 	json_kv_bool(w, "clock_set_back", o->past->clock_went_back);
-	json_kv_bool(w, "cluster", o->cluster);
 	json_close(w, '}');
 	json_close(w, '}');
 	strbuf_puts(w->out, "\n");

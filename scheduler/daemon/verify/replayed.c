@@ -344,6 +344,7 @@ int replayed_begin(struct replayed *r, const char *text, struct err *err)
 	if (rc)
 		return rc;
 	rc = write_setup(r, setup, err);
+	r->played.lag_s = NAN;
 	r->played.unstarted = r->unstarted;
 	r->played.n_unstarted = r->n_unstarted;
 	if (!rc)
