@@ -305,12 +305,17 @@ void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o
 
 double carry_lag_s(const struct daemon *d)
 {
+	if (d->params.played && d->params.played->lag_s > 0.0)
+		return d->params.played->lag_s;
 	return cluster_known(d) ? cluster_lag_s(d) : start_lag_most_s(&d->lag, LAG_PERCENT, FIRST_LAG_S);
 }
 
 void carry_lag(struct daemon *d)
 {
-	sched_set_lag(d->sched, carry_lag_s(d), NULL);
+	double lag_s = carry_lag_s(d);
+
+	inputs_lag(d, lag_s);
+	sched_set_lag(d->sched, lag_s, NULL);
 }
 
 /* It has begun, and its row still says when its turn was; or an earlier daemon saw it start. */

@@ -59,13 +59,22 @@ void cluster_began(struct daemon *d, double lag_s)
 		start_lag_add(&d->cluster->lag, lag_s);
 }
 
+static void set_cluster(struct daemon *d, uint32_t slots, const struct sched_guest *guest, size_t n)
+{
+	int64_t now_ns = daemon_now_ns(d);
+	struct err err = { 0 };
+
+	inputs_cluster(d, now_ns, slots, guest, n);
+	if (sched_set_cluster(d->sched, now_ns, slots, guest, n, &err))
+		log_error("the cluster: %s", err.text);
+}
+
 static void tell_scheduler(struct daemon *d, const struct cluster *c)
 {
 	uint32_t most = d->setup->config->slots;
 	uint64_t spare = c->cpus_leaving + (c->cpus > most ? c->cpus - most : 0);
 	struct sched_guest *guest = mem_array(c->n_guests + 1, sizeof *guest);
-	int64_t shift_ns = offset_ns(d), now_ns = daemon_now_ns(d);
-	struct err err = { 0 };
+	int64_t shift_ns = offset_ns(d);
 	size_t n = c->n_guests;
 
 	if (!guest)
@@ -85,10 +94,7 @@ static void tell_scheduler(struct daemon *d, const struct cluster *c)
 		guest[0] = (struct sched_guest){ .cpus = 1, .end_ns = SCHED_NEVER };
 		n = 1;
 	}
-	inputs_add(d, INPUT_CLUSTER, now_ns, NULL, c->cpus < most ? (double)c->cpus : most, NULL);
-	if (sched_set_cluster(d->sched, now_ns, c->cpus < most ? (c->cpus ? (uint32_t)c->cpus : 1) : most,
-			      guest, n, &err))
-		log_error("the cluster of %s: %s", d->cluster->engine, err.text);
+	set_cluster(d, c->cpus < most ? (c->cpus ? (uint32_t)c->cpus : 1) : most, guest, n);
 	free(guest);
 	daemon_changed(d);
 }
@@ -109,7 +115,7 @@ void cluster_told(void *daemon, const char *engine, const struct cluster *c, con
 	if (!c && !why) { /* it is watched no more */
 		d->cluster = NULL;
 		free(v);
-		sched_set_cluster(d->sched, daemon_now_ns(d), UINT32_MAX, NULL, 0, NULL);
+		set_cluster(d, UINT32_MAX, NULL, 0);
 		carry_lag(d);
 		daemon_changed(d);
 		return;

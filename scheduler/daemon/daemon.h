@@ -52,6 +52,7 @@ struct played {
 	/* A decision was made; `moment` as in the store, which does not get it. */
 	void (*decided)(void *owner, const struct job *job, const char *moment, const char *json);
 	void *owner;
+	double lag_s; /* of starts at a cluster; NaN, 0: there is none */
 	const uint64_t *unstarted; size_t n_unstarted; /* after a restart: jobs of which nothing had run */
 };
 

@@ -107,6 +107,35 @@ void inputs_flush(struct daemon *d)
 	in->n_loads = 0;
 }
 
+/* ---- a cluster ---- */
+
+void inputs_cluster(struct daemon *d, int64_t now_ns, uint32_t slots, const struct sched_guest *guest,
+		    size_t n)
+{
+	struct strbuf text = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		strbuf_printf(&text, "%s%u:", i ? " " : "", guest[i].cpus);
+		if (guest[i].end_ns == SCHED_NEVER)
+			strbuf_puts(&text, "-");
+		else
+			strbuf_printf(&text, "%.9f", (double)(guest[i].end_ns - now_ns) / 1e9);
+	}
+	if (!text.failed)
+		inputs_add(d, INPUT_CLUSTER, now_ns, NULL, slots, strbuf_text(&text));
+	strbuf_release(&text);
+}
+
+void inputs_lag(struct daemon *d, double lag_s)
+{
+	bool cluster = cluster_known(d);
+
+	if (lag_s == d->inputs.lag_s || (!cluster && !(d->inputs.lag_s > 0.0)))
+		return;
+	d->inputs.lag_s = cluster ? lag_s : 0.0;
+	inputs_add(d, INPUT_LAG, daemon_now_ns(d), NULL, cluster ? lag_s : NAN, NULL);
+}
+
 /* ---- jobs ---- */
 
 void inputs_progress(struct daemon *d, const struct job *job, int64_t now_ns, double done,

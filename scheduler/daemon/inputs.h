@@ -7,6 +7,7 @@
 #define SCHEDULER_DAEMON_INPUTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/strbuf.h"
@@ -16,6 +17,7 @@ struct job;
 struct setup;
 struct life_event;
 struct exec_outcome;
+struct sched_guest;
 struct life_progress;
 
 /* `what` of a row, and what its number and text are. Times in texts are seconds after the row's. */
@@ -34,13 +36,16 @@ struct life_progress;
 #define INPUT_CANCEL "cancel"         /* text: why */
 #define INPUT_HOPELESS "hopeless"     /* taken by chance, and it had none any more */
 #define INPUT_UNSTARTED "unstarted"   /* after a restart: nothing of the job had run. Before "began" */
-#define INPUT_CLUSTER "cluster"       /* number: slots that an engine's cluster leaves to us */
+#define INPUT_CLUSTER "cluster"       /* number: slots that an engine's cluster leaves to us; text: jobs of
+                                         others as "CPUS:SECONDS ...", SECONDS "-" where nobody knows */
+#define INPUT_LAG "lag"               /* number: what a start takes there; NaN: nothing is known of it */
 
 struct inputs { /* all zero: none yet */
 	double load;          /* of others, as the scheduler was told last */
 	struct strbuf loads;  /* that are not written yet */
 	size_t n_loads;
 	int64_t loads_from_ns;
+	double lag_s;         /* the last of a cluster; 0: none */
 };
 
 void inputs_began(struct daemon *d);
@@ -48,6 +53,10 @@ void inputs_began(struct daemon *d);
 void inputs_reloaded(struct daemon *d, int64_t now_ns, const struct setup *fresh);
 /* It is kept until there is something to commit, so an idle daemon writes nothing. */
 void inputs_load(struct daemon *d, int64_t now_ns, double processes);
+void inputs_cluster(struct daemon *d, int64_t now_ns, uint32_t slots, const struct sched_guest *guest,
+                    size_t n);
+/* That the scheduler is told; only that of a cluster is no consequence of other inputs. */
+void inputs_lag(struct daemon *d, double lag_s);
 void inputs_flush(struct daemon *d); /* before a commit */
 /* Of the life of a job: those that come from the world. */
 void inputs_event(struct daemon *d, const struct life_event *e);

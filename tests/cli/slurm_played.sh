@@ -58,4 +58,6 @@ submitted
 that "one that Slurm ended at its deadline has failed" tried is_state "$id" failed
 run status "$id"
 says out "stopped by slurm at its time limit (DEADLINE)" "with the reason"
+"$postrider" replay --from-history "$dir/state" --verify --json >"$dir/verify.json"
+json "$dir/verify.json" "all these decisions come out again" "d['agree'] == d['judged'] == d['jobs'] and d['jobs'] > 5"
 finish

@@ -225,7 +225,7 @@ static void tell(const struct outcome *o, size_t i, const struct difference *d, 
 	json_close(w, '}');
 }
 
-static int gather(const struct past *p, struct recorded *r, const struct past_decision **starts)
+static void gather(const struct past *p, struct recorded *r, const struct past_decision **starts)
 {
 	size_t at = 0;
 
@@ -234,12 +234,10 @@ static int gather(const struct past *p, struct recorded *r, const struct past_de
 
 		if (!j)
 			continue;
-		if (p->decision[i].start)
-			r[j - p->job].n_starts++;
-		else if (!r[j - p->job].arrival)
-			r[j - p->job].arrival = &p->decision[i];
+		r[j - p->job].n_starts += p->decision[i].start;
 	}
 	for (size_t i = 0; i < p->n_jobs; i++) {
+		r[i].arrival = p->job[i].arrival;
 		r[i].first_start = at;
 		at += r[i].n_starts;
 		r[i].n_starts = 0;
@@ -251,7 +249,6 @@ static int gather(const struct past *p, struct recorded *r, const struct past_de
 		if (one && p->decision[i].start)
 			starts[one->first_start + one->n_starts++] = &p->decision[i];
 	}
-	return 0;
 }
 
 struct unjudged {
@@ -303,9 +300,6 @@ static void end_text(const struct outcome *o, const struct verdicts *v, const st
 	if (o->past->clock_went_back)
 		strbuf_puts(out, "not known: the clock was set back between two daemons, so the order of "
 				 "what they did is a guess\n");
-	if (o->cluster)
-		strbuf_puts(out, "not known: the jobs of others at an engine, of which only the slots are "
-				 "recorded\n");
 }
 
 static void end_json(const struct outcome *o, const struct verdicts *v, const struct unjudged *u,
@@ -337,7 +331,6 @@ static void end_json(const struct outcome *o, const struct verdicts *v, const st
 	json_kv_open(w, "not_known", '{');
 	json_kv_int(w, "jobs_removed", (long long)u->gone);
 	json_kv_bool(w, "clock_set_back", o->past->clock_went_back);
-	json_kv_bool(w, "cluster", o->cluster);
 	json_close(w, '}');
 	json_close(w, '}');
 	strbuf_puts(w->out, "\n");

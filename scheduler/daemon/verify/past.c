@@ -12,6 +12,8 @@
 #include "scheduler/daemon/inputs.h"
 #include "scheduler/store/store.h"
 
+#define MOST_SHOWN 32 /* candidates of a decision */
+
 /* ---- decisions ---- */
 
 static double number_of(const struct json *v, const char *key)
@@ -24,12 +26,13 @@ static void copy(char *to, size_t size, const struct json *v, const char *key)
 	snprintf(to, size, "%s", json_string(json_get(v, key), ""));
 }
 
-/* "64: 1.25 s, at most 1.5 s" for each candidate, one a line */
+/* "batch|epochs|wait|time|upper|accuracy" of each candidate, one a line */
 static char *rest_of(const struct json *candidates)
 {
 	struct strbuf out = { 0 };
+	int n = 0;
 
-	for (const struct json *c = json_first(candidates); c; c = json_next(c)) {
+	for (const struct json *c = json_first(candidates); c && n++ < MOST_SHOWN; c = json_next(c)) {
 		strbuf_printf(&out, "%g|%g|%g|%g|%g|%g\n", number_of(c, "batch"), number_of(c, "epochs"),
 			      number_of(c, "wait_s"), number_of(c, "time_s"), number_of(c, "upper_s"),
 			      number_of(c, "accuracy"));
@@ -207,9 +210,16 @@ static int by_time(const void *a_, const void *b_)
 	return (a->i > b->i) - (a->i < b->i);
 }
 
-static void look_at_inputs(struct past *p)
+static void look_at_jobs(struct past *p)
 {
 	int64_t last_ns = INT64_MIN;
+
+	for (size_t i = 0; i < p->n_decisions; i++) {
+		struct past_job *j = past_job(p, p->decision[i].job);
+
+		if (j && !p->decision[i].start && !j->arrival)
+			j->arrival = &p->decision[i];
+	}
 
 	for (size_t i = 0; i < p->n_inputs; i++) {
 		const struct past_input *in = &p->input[i];
@@ -268,7 +278,7 @@ int past_read(const char *path, struct past *out, struct err *err)
 	*out = (struct past){ 0 };
 	rc = store_visit(path, &v, err);
 	if (!rc) {
-		look_at_inputs(out);
+		look_at_jobs(out);
 		rc = put_in_order(out, err);
 	}
 	if (rc)

@@ -19,7 +19,7 @@ struct past_choice {
 	double first_batch, last_batch; /* of the candidates */
 	char policy[64], model[64];  /* "": none */
 	double accuracy_error;
-	char *rest;                  /* the candidates' numbers, for the first that differs */
+	char *rest;                  /* numbers of the first 32 candidates, for the first that differs */
 };
 /* false: it is damaged. */
 bool past_choice_read(const char *json, struct past_choice *out);
@@ -48,6 +48,7 @@ struct past_job {
 	int64_t arrived_ns;          /* a job that waited has another moment in its row */
 	bool waits;                  /* it was submitted to wait for others */
 	bool ends;                   /* its last run ended, by an input */
+	const struct past_decision *arrival; /* the first one; NULL: none */
 };
 
 enum past_kind { PAST_INPUT, PAST_SUBMIT, PAST_START };

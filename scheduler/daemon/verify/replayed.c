@@ -71,24 +71,19 @@ void replayed_close(struct replayed *r)
 }
 
 /* What the job was given when it arrived; the model predicts the rest again. */
-static void take_arrival(const struct past *p, struct job_record *row)
+static void take_arrival(const struct past_decision *d, struct job_record *row)
 {
-	for (size_t i = 0; i < p->n_decisions; i++) {
-		const struct past_decision *d = &p->decision[i];
-
-		if (d->job != row->id || d->start || d->damaged)
-			continue;
+	if (d && !d->damaged) {
 		row->batch = d->choice.batch;
 		if (!isnan(d->choice.epochs))
 			row->epochs = d->choice.epochs;
-		break;
 	}
 	row->run_predicted_s = row->run_upper_s = row->guard_s = row->model_s = NAN;
 	row->work_s = row->cpu_share = row->disk_share = NAN;
 }
 
 /* As the row was at that moment: what came later is taken out. */
-static struct job_record row_at(const struct past *p, const struct past_job *j, int64_t until_ns)
+static struct job_record row_at(const struct past_job *j, int64_t until_ns)
 {
 	struct job_record row = j->is->row;
 
@@ -102,7 +97,7 @@ static struct job_record row_at(const struct past *p, const struct past_job *j, 
 	row.state = row.started_ns && row.started_ns < until_ns ? JOB_RUNNING : JOB_QUEUED;
 	if (row.state == JOB_QUEUED) {
 		row.started_ns = 0;
-		take_arrival(p, &row);
+		take_arrival(j->arrival, &row);
 	}
 	row.ended_ns = 0;
 	row.exit_code = -1;
@@ -130,7 +125,7 @@ int replayed_fill(struct replayed *r, int64_t until_ns, struct err *err)
 
 		if (r->past->job[i].arrived_ns >= until_ns)
 			continue;
-		row = row_at(r->past, &r->past->job[i], until_ns);
+		row = row_at(&r->past->job[i], until_ns);
 		rc = store_add_job(s, &row, err);
 		if (i % 256 == 0)
 			store_commit(s);
@@ -349,6 +344,7 @@ int replayed_begin(struct replayed *r, const char *text, struct err *err)
 	if (rc)
 		return rc;
 	rc = write_setup(r, setup, err);
+	r->played.lag_s = NAN;
 	r->played.unstarted = r->unstarted;
 	r->played.n_unstarted = r->n_unstarted;
 	if (!rc)

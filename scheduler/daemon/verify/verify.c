@@ -392,6 +392,29 @@ static int happened(struct run *r, const struct past_input *in, struct job *job,
 	return rc;
 }
 
+/* "CPUS:SECONDS ..." */
+static void cluster(struct daemon *d, const struct past_input *in)
+{
+	struct sched_guest guest[SCHED_MAX_GUESTS];
+	const char *s = in->text ? in->text : "";
+	size_t n = 0;
+
+	while (*s && n < SCHED_MAX_GUESTS) {
+		char *end;
+
+		guest[n] =
+			(struct sched_guest){ .cpus = (uint32_t)strtoul(s, &end, 10), .end_ns = SCHED_NEVER };
+		if (*end != ':')
+			break;
+		if (end[1] != '-')
+			guest[n].end_ns = in->at_ns + (int64_t)llround(strtod(end + 1, NULL) * 1e9);
+		n++;
+		s = end + strcspn(end, " ");
+		s += *s == ' ';
+	}
+	sched_set_cluster(d->sched, in->at_ns, (uint32_t)in->number, guest, n, NULL);
+}
+
 static int begin(struct run *r, const struct past_input *in, bool again, struct err *err)
 {
 	return again ? replayed_reload(&r->again, in->text, err) : replayed_begin(&r->again, in->text, err);
@@ -410,8 +433,10 @@ static int input(struct run *r, const struct past_input *in, struct err *err)
 		d->life.other_load = in->number;
 		sched_set_other_load(d->sched, in->at_ns, in->number, NULL);
 	} else if (!strcmp(in->what, INPUT_CLUSTER)) {
-		r->out.cluster = true;
-		sched_set_cluster(d->sched, in->at_ns, (uint32_t)in->number, NULL, 0, NULL);
+		cluster(d, in);
+	} else if (!strcmp(in->what, INPUT_LAG)) {
+		r->again.played.lag_s = in->number;
+		carry_lag(d);
 	} else if (!strcmp(in->what, INPUT_LOOKED)) {
 		turn(r);
 	} else if (!strcmp(in->what, INPUT_ADMITTED)) {

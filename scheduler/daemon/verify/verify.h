@@ -41,7 +41,6 @@ struct outcome {
 	struct again *again;         /* as past->job[] */
 	int64_t from_ns;             /* the records begin there */
 	struct gap *gap; size_t n_gaps, gaps_cap;
-	bool cluster;                /* an engine told of a cluster, of which not all is recorded */
 };
 
 struct verdicts { size_t jobs, judged, agree, numbers, same; };
