@@ -85,7 +85,7 @@ here() { # postrider in the folder of the scripts
 	ran="$*"
 }
 
-# twenty NAME SLO: 20 jobs by the daemon of the user
+# twenty NAME limit: 20 jobs by the daemon of the user
 twenty() {
 	n=0
 	while [ $n -lt 20 ]; do
@@ -120,7 +120,7 @@ code_is 2 "python: a folder that exists is not written over"
 here run train-postrider --slo 5s --dry-run
 code_is 6 "python: a question before anything was measured"
 says err "there is no model of jobs of type train yet" "python: it says that nothing is known"
-expect 9 "python: an objective and no promise is exit code 9" submit train --slo 5s
+expect 9 "python: a limit and no promise is exit code 9" submit train --slo 5s
 expect 0 "python: it ends" wait 1 --timeout 90s
 sleep 0.5
 here run train-postrider --slo 5s
@@ -141,7 +141,7 @@ code_is 0 "python: run"
 says err "is promised" "python: the third command has a promise"
 that "python: from there it took less than 10 s ($took ms)" test "$took" -lt 10000
 here run train-postrider --slo 1ms
-code_is 3 "python: an objective that cannot be met is exit code 3"
+code_is 3 "python: a limit that cannot be met is exit code 3"
 twenty train 5s
 expect 0 "python: logs" logs 2 --tail 1
 that "python: logs --tail 1 is one line" test "$(wc -l <"$dir/out")" = 1
@@ -417,4 +417,20 @@ code_is 0 "a batch that fails: run has others"
 expect 0 "a batch that fails: check-config of its folder" check-config "$dir/w/fits-postrider/postrider.json" --json
 json "$dir/out" "a batch that fails is not in the configuration" "list(d['types'].values())[0]['batches'] == [16, 32, 64, 128]"
 stop_daemons
+# ---- measuring says what could be promised already ----
+
+here init --yes --name goes --factor batch=4,8,16 --factor epochs=1,2 -- sh -c 'sleep $((6 / {epochs} * {epochs} + {epochs} / 2)); echo "accuracy: 0.{batch}"'
+(cd "$dir/w" && exec "$postrider" profile goes-postrider >"$dir/out" 2>"$dir/err") &
+profile=$!
+n=0
+until [ $n -ge 400 ] || grep -q "after [0-9]* of [0-9]* runs" "$dir/err"; do
+	n=$((n + 1))
+	sleep 0.1
+done
+kill -9 $profile
+says err "epochs=2 njobs=1: about" "as it goes: profile says what could be promised already"
+says err ", at most" "as it goes: with a bound"
+here run goes-postrider --slo 60s --epochs 2
+says err "is promised" "as it goes: what was measured is in use however it ended"
+
 finish
