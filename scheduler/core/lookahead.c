@@ -702,14 +702,10 @@ int decide_probe(const struct decide_scene *s, const struct fluid_job *job, uint
 		 struct fluid_times *out_own, struct err *err)
 {
 	struct decide_scratch *w = s->scratch;
-	const struct fluid_times *before = s->before;
+	const struct fluid_times *before = s->before ? s->before : w->without;
 	size_t n = s->n_running + s->n_queued + 1, seat = s->n_running + (s->starting ? 0 : s->position);
-	int status = 0;
+	int status = s->before ? 0 : play(s, NULL, NULL, w->without, err);
 
-	if (!before)
-		status = play(s, NULL, NULL, w->without, err);
-	if (!before)
-		before = w->without;
 	if (!status)
 		status = play(s, job, NULL, w->with, err);
 	if (status)
