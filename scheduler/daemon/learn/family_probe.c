@@ -46,25 +46,28 @@ static bool is_wanted(const struct learning *l, const struct job *job, char *key
 	return !jobs_key_find(&d->jobs, job->row.uid, key);
 }
 
-/* The fewest epochs that the type allows and the model knows; NaN: the type does not say where they are. */
-static double fewest_epochs(const struct model *m, const struct job_type *t)
+/* The fewest epochs that the type allows and the model knows, but no more than the job itself has; NaN: the
+ * type does not say where they are. */
+static double fewest_epochs(const struct model *m, const struct job *job)
 {
 	const struct features *f = m->features;
+	const struct job_type *t = job->type;
 	int column = schema_role(m->schema, ROLE_EPOCHS);
-	double least = 1.0, choice[2];
+	double least = 1.0, choice[2], own;
+	size_t at = 0;
 
 	for (size_t i = 0; i < f->n; i++)
 		if (column >= 0 && f->feature[i].source == (size_t)column && f->feature[i].min > least)
 			least = ceil(f->feature[i].min);
-	for (size_t i = 0; t->epochs_param && i < t->n_params; i++) {
-		if (strcmp(t->param[i].name, t->epochs_param))
-			continue;
-		least = fmin(fmax(least, t->param[i].min), t->param[i].max);
-		return job_type_epochs(t, least, fmax(least, fmin(t->param[i].max, 1e9)), choice, 2)
-			       ? choice[0]
-			       : NAN;
-	}
-	return NAN;
+	while (t->epochs_param && at < t->n_params && strcmp(t->param[at].name, t->epochs_param))
+		at++;
+	if (!t->epochs_param || at == t->n_params)
+		return NAN;
+	least = fmin(fmax(least, t->param[at].min), t->param[at].max);
+	own = job->bound->params.number[at];
+	if (!job_type_epochs(t, least, fmax(least, fmin(t->param[at].max, 1e9)), choice, 2))
+		return own;
+	return own < choice[0] ? own : choice[0];
 }
 
 /* The same job with the fewest epochs and one batch. */
@@ -73,33 +76,27 @@ static int bind_probe(const struct daemon *d, const struct job *job, struct bind
 	const struct model *m = d->setup->slot[job->slot].model;
 	const double *batch = job->n_batches ? job->batch : m->candidate;
 	size_t n = job->n_batches ? job->n_batches : m->n_candidates;
-	double fewest = fewest_epochs(m, job->type), own = NAN;
-	struct json *params = NULL, *epochs = NULL, *batches = NULL;
+	double fewest = fewest_epochs(m, job);
 	struct binding_input in = { .type = job->row.type, .cpus = job->row.cpus };
+	struct json *asked = NULL;
+	struct strbuf text = { 0 };
 	const char *field;
-	char text[48];
-	int rc = job->row.params
-			 ? json_parse("params", job->row.params, strlen(job->row.params), &params, err)
-			 : 0;
+	int rc;
 
-	for (size_t i = 0; job->type->epochs_param && i < job->type->n_params; i++)
-		if (!strcmp(job->type->param[i].name, job->type->epochs_param))
-			own = job->bound->params.number[i];
-	fewest = own < fewest ? own : fewest;
-	snprintf(text, sizeof text, "[%.17g]", batch[(n - 1) / 2]);
-	if (!rc)
-		rc = json_parse("batches", text, strlen(text), &batches, err);
-	snprintf(text, sizeof text, "%.17g", fewest);
-	if (!rc && !isnan(fewest))
-		rc = json_parse("epochs", text, strlen(text), &epochs, err);
-	in.params = params;
-	in.epochs = epochs;
-	in.batches = batches;
+	strbuf_printf(&text, "{\"params\":%s,\"batches\":[%.17g]", job->row.params ? job->row.params : "{}",
+		      batch[(n - 1) / 2]);
+	if (!isnan(fewest))
+		strbuf_printf(&text, ",\"epochs\":%.17g", fewest);
+	strbuf_puts(&text, "}");
+	rc = text.failed ? err_nomem(err, "a probe")
+			 : json_parse("a probe", text.text, text.len, &asked, err);
+	in.params = json_get(asked, "params");
+	in.epochs = json_get(asked, "epochs");
+	in.batches = json_get(asked, "batches");
 	if (!rc)
 		rc = binding_make(d->setup, &in, out, &field, err);
-	json_free(params);
-	json_free(epochs);
-	json_free(batches);
+	json_free(asked);
+	strbuf_release(&text);
 	return rc;
 }
 
