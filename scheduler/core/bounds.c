@@ -56,7 +56,7 @@ void decide_bound(struct decide_rows *r, const struct model_errors *e, struct ca
 	double above = NAN;
 
 	if (c->time_s > 0.0 && c->beyond < 0)
-		above = conformal_widened(above_of(r, e, c->time_s), e->widening);
+		above = model_widened(e, above_of(r, e, c->time_s));
 	c->spread = belief_spread(above, r->spreads_asked);
 	c->guard_s = belief_bound_at((struct belief){ c->time_s, c->spread }, r->spreads);
 }

@@ -53,12 +53,16 @@ static bool is_first(const struct profile_design *d, const struct profile_point 
 	return is;
 }
 
+#define ONE_FACTOR 2 /* that differs from the plain case ... */
+
+/* ... and a little more for jobs beside it: most jobs that are asked for are alone. */
 static size_t distance(const struct profile_design *d, const struct profile_point *p)
 {
 	size_t n = 0;
 
 	for (size_t f = 0; f < d->n_factors; f++)
-		n += p->level[f] != plain_level(&d->factor[f]);
+		if (p->level[f] != plain_level(&d->factor[f]))
+			n += ONE_FACTOR + !strcmp(d->factor[f].name, "njobs");
 	return n;
 }
 
@@ -116,8 +120,8 @@ static bool is_in_longer(const struct profile_campaign *k, const struct profile_
 		const struct profile_outcome *o = &k->journal.run[i];
 		bool same = o->done && o->status == PROFILE_OK && !other->mixed;
 
-		for (size_t f = 0; f < k->design.n_factors && same; f++)
-			same = p->level[f] == other->level[f] || !strcmp(k->design.factor[f].name, "epochs");
+		for (size_t f = 0; f < k->design.n_factors; f++)
+			same &= p->level[f] == other->level[f] || !strcmp(k->design.factor[f].name, "epochs");
 		if (same && o->n_copies && (double)o->copy[0].n_epochs > atof(epochs))
 			return true;
 	}
@@ -146,8 +150,8 @@ size_t profile_budget_next(const struct profile_campaign *k, double left_s)
 			of_best = w;
 		}
 	}
-	if (long_run != SIZE_MAX && (best == SIZE_MAX || of_best.replication > 1 || of_best.distance > 1 ||
-				     left_s <= LONG_SHARE * k->budget_s))
+	if (long_run != SIZE_MAX && (best == SIZE_MAX || of_best.replication > 1 ||
+				     of_best.distance > ONE_FACTOR || left_s <= LONG_SHARE * k->budget_s))
 		return long_run;
 	return best;
 }

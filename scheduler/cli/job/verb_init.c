@@ -303,7 +303,7 @@ static int complete_design(struct init *in, struct err *err)
 		rc = profile_design_factor(&in->d, text, err);
 	}
 	snprintf(otherwise, sizeof otherwise, "1,%.0f", fmin(most, PROFILE_MAX_JOBS));
-	if (!rc && in->d.n_factors < PROFILE_MAX_FACTORS && !in->o->alone)
+	if (!rc && in->d.n_factors < PROFILE_MAX_FACTORS && !profile_factor_find(&in->d, "njobs"))
 		rc = ask_factor(in, "njobs", "how many jobs at the same time are measured", otherwise, err);
 	if (!rc)
 		rc = profile_design_check(&in->d, err);
