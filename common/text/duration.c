@@ -124,11 +124,19 @@ int text_duration(const char *s, double *out_s, struct err *err)
 
 /* ---- writing ---- */
 
+char *text_accuracy(double v, char *buf)
+{
+	if (isnan(v))
+		strcpy(buf, "-");
+	else
+		snprintf(buf, 32, fabs(v) < 1.5 ? "%.4f" : "%.4g", v);
+	return buf;
+}
+
 /* Three significant digits or all whole ones, never an exponent, no zeros at the end. */
-static void print_short(char *buf, size_t size, double v, const char *unit)
+static void print_decimals(char *buf, size_t size, double v, int decimals, const char *unit)
 {
 	char number[24];
-	int decimals = v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2;
 
 	snprintf(number, sizeof number, "%.*f", decimals, v);
 	if (decimals) {
@@ -141,6 +149,11 @@ static void print_short(char *buf, size_t size, double v, const char *unit)
 		number[len] = '\0';
 	}
 	snprintf(buf, size, "%s %s", number, unit);
+}
+
+static void print_short(char *buf, size_t size, double v, const char *unit)
+{
+	print_decimals(buf, size, v, v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2, unit);
 }
 
 char *text_seconds(double s, char *buf)
@@ -187,6 +200,7 @@ char *text_seconds(double s, char *buf)
 char *text_seconds_up(double s, char *buf)
 {
 	double scale, up;
+	int decimals;
 
 	if (!(s >= 0.0) || s >= 1e9)
 		return text_seconds(s, buf);
@@ -195,10 +209,11 @@ char *text_seconds_up(double s, char *buf)
 
 		return text_seconds(unit * ceil(s / unit), buf);
 	}
-	scale = pow(10.0, s > 0.0 ? fmin(2.0 - floor(log10(s)), 9.0) : 0.0);
+	decimals = s > 0.0 ? (int)fmax(0.0, fmin(2.0 - floor(log10(s)), 12.0)) : 0;
+	scale = pow(10.0, decimals);
 	up = ceil(s * scale);
-	snprintf(buf, 32, "%.*f s", scale > 1.0 ? (int)lround(log10(scale)) : 0, up / scale);
+	print_decimals(buf, 32, up / scale, decimals, "s");
 	if (strtod(buf, NULL) < s) /* the product itself was rounded down */
-		snprintf(buf, 32, "%.*f s", scale > 1.0 ? (int)lround(log10(scale)) : 0, (up + 1.0) / scale);
+		print_decimals(buf, 32, (up + 1.0) / scale, decimals, "s");
 	return buf;
 }

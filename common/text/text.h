@@ -63,6 +63,10 @@ char *text_seconds(double s, char *buf);
 /* The same as a limit that is enough when it is typed back: rounded up, in seconds below two minutes. */
 char *text_seconds_up(double s, char *buf);
 
+/* An accuracy for people: four decimals, as its noise is about that small; four digits of one above 1. "-" for
+ * NaN. Returns buf (at least 32 bytes). */
+char *text_accuracy(double v, char *buf);
+
 /* ---- moment.c ---- */
 
 /* A moment in nanoseconds since 1970 as RFC 3339 in UTC, "2026-11-16T10:00:00.000000Z". Returns buf (at least

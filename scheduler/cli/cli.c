@@ -195,7 +195,7 @@ void cli_bar(struct strbuf *out, double share, int width)
 		strbuf_puts(out, utf8 ? "\u2588" : "#");
 }
 
-char *cli_number(double v, char *buf)
+static char *significant(double v, int digits, char *buf)
 {
 	double a = fabs(v);
 
@@ -206,8 +206,18 @@ char *cli_number(double v, char *buf)
 	else if (a >= 1e7 || a < 1e-3)
 		snprintf(buf, 32, "%.2e", v);
 	else
-		snprintf(buf, 32, "%.*f", a >= 1000.0 ? 0 : 3 - (int)floor(log10(a)), v);
+		snprintf(buf, 32, "%.*f", (int)fmax(0.0, digits - 1 - floor(log10(a))), v);
 	return buf;
+}
+
+char *cli_number(double v, char *buf)
+{
+	return significant(v, 4, buf);
+}
+
+char *cli_short(double v, char *buf)
+{
+	return significant(v, 3, buf);
 }
 
 char *cli_spread(double mean, double sd, char *buf)

@@ -123,7 +123,11 @@ bool cli_colour(const struct cli *c);        /* is the result, which goes to -o,
 bool cli_colour_stdout(const struct cli *c); /* is text on standard output coloured? */
 void cli_bar(struct strbuf *out, double share, int width); /* share of 1, as a bar of text */
 
-char *cli_number(double v, char *buf);  /* four significant digits, "-" for NaN; buf of 32 bytes */
+/* What people read has three significant digits, and an accuracy four decimals: its noise is about that small.
+ * "-" for NaN; buf of 32 bytes. */
+char *cli_short(double v, char *buf);
+/* Four digits, for tables of errors and scores that are compared with each other. */
+char *cli_number(double v, char *buf);
 #define CLI_SPREAD_SIZE 80
 char *cli_spread(double mean, double sd, char *buf); /* mean and spread; buf of CLI_SPREAD_SIZE */
 char *cli_percent(double share, char *buf); /* "94.4 %", "-" for NaN; buf of 32 bytes */
@@ -147,6 +151,7 @@ void cli_table_head(struct cli_table *t, const char *align, ...);
 void cli_table_add(struct cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A cell with a number; an empty one for NaN. */
 void cli_table_number(struct cli_table *t, double v);
+void cli_table_accuracy(struct cli_table *t, double v);
 void cli_table_seconds(struct cli_table *t, double s);
 void cli_table_percent(struct cli_table *t, double share);
 void cli_table_mark(struct cli_table *t); /* highlights the row of the last cell */

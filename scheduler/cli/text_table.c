@@ -53,6 +53,13 @@ void cli_table_number(struct cli_table *t, double v)
 	cli_table_add(t, "%s", isnan(v) ? "" : cli_number(v, buf));
 }
 
+void cli_table_accuracy(struct cli_table *t, double v)
+{
+	char buf[32];
+
+	cli_table_add(t, "%s", isnan(v) ? "" : text_accuracy(v, buf));
+}
+
 void cli_table_seconds(struct cli_table *t, double s)
 {
 	char buf[32];

@@ -146,6 +146,7 @@ struct decide_scene {
 	const struct policy_choice *policy;
 	struct fluid_machine machine;
 	double other_load;            /* processes that are not ours */
+	double other_spread;          /* of log(1 + other_load): how far it may be off while the job runs */
 	const struct fluid_kinds *kinds; /* how kinds of jobs disturb each other; NULL: nothing is known */
 	uint16_t own_kind, own_feels; /* of the job, as in a struct fluid_job */
 	struct fluid_group *group; size_t n_groups;
@@ -164,7 +165,6 @@ struct decide_scene {
 	bool starting;
 	bool by_chance;               /* it asks for no promise: of those that are not in time by their bounds
 	                                 the likeliest is to be played */
-	bool indifferent;             /* no job has a promise or is guarded, so their times matter little */
 	double memory_mb, memory_mb_per_record; /* that the job needs; NaN: not known */
 	double memory_limit_mb;       /* a candidate that needs more is not feasible; INFINITY: no limit */
 	struct device_need device;    /* what the job wants of them */

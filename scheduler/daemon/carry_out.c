@@ -235,7 +235,7 @@ static void log_event(const char *what, const struct job *job)
 		log_info("job %llu started: pid %d, batch %g, %u cpus%s%s", id, (int)job->pid, r->batch,
 			 r->cpus, r->devices ? ", gpus " : "", r->devices ? r->devices : "");
 	else if (!strcmp(what, "late"))
-		log_warn("job %llu is predicted to miss its objective of %g s", id, r->slo_s);
+		log_warn("job %llu is predicted to miss its limit of %g s", id, r->slo_s);
 	else if (!strcmp(what, "stopping") && job->step == STEP_EARLY_AWAITS)
 		log_info("job %llu would be late: it is stopped after epoch %g of %g", id, job->epoch,
 			 job->epochs);
@@ -243,7 +243,7 @@ static void log_event(const char *what, const struct job *job)
 		log_warn("job %llu has no promise: it is stopped for a job that would be late", id);
 	else if (!strcmp(what, "finished") || !strcmp(what, "cancelled"))
 		log_info("job %llu %s%s%s%s%s", id, job_state_name[r->state], r->reason ? ": " : "",
-			 r->reason ? r->reason : "", r->slo_outcome ? ", objective " : "",
+			 r->reason ? r->reason : "", r->slo_outcome ? ", limit " : "",
 			 r->slo_outcome ? slo_outcome_name[r->slo_outcome] : "");
 }
 
@@ -298,7 +298,12 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 		daemon_changed(d);
 		break;
 	/* A job without its history, for want of memory, is as good as one with it. */
-	case LIFE_ADD_DECISION: store_add_decision(d->store, job->id, now_ns, a->what, a->text, NULL); break;
+	case LIFE_ADD_DECISION:
+		if (d->params.played)
+			d->params.played->decided(d->params.played->owner, job, a->what, a->text);
+		else
+			store_add_decision(d->store, job->id, now_ns, a->what, a->text, NULL);
+		break;
 	case LIFE_ADD_ESTIMATE:
 		store_add_estimate(d->store, job->id, now_ns, e->start_s, e->end_s, e->end_low_s,
 				   e->end_high_s, a->what, NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/text/text.h"
 #include "scheduler/core/outcome.h"
 #include "scheduler/process/other_load.h"
 
@@ -120,15 +121,17 @@ unsigned life_rejected_by(const struct decision *d)
 	return 0;
 }
 
-/* Why nothing could be promised, for people. The candidates say it in detail. */
-static void why_rejected(const struct job_record *row, const struct decision *d, char *text, size_t size)
+void life_why_rejected(const struct job_record *row, const struct decision *d, char *text, size_t size)
 {
 	unsigned by = life_rejected_by(d);
+	char limit[32], least[32];
 	int n = 0;
 
 	if (by == REASON_SLO_EXCEEDED)
-		n = snprintf(text, size, "no batch meets %g s at confidence %g; %.6g s could be promised",
-			     row->slo_s, row->confidence, d->smallest_slo_s);
+		n = snprintf(text, size,
+			     "no batch meets %s at %g %%; the shortest limit that could be promised: %s",
+			     text_seconds(row->slo_s, limit), 100.0 * row->confidence,
+			     text_seconds_up(d->smallest_slo_s, least));
 	else if (by == REASON_BEYOND_MODEL && d->beyond)
 		snprintf(text, size,
 			 "%s %.6g is too far outside the training table for a promise; the model goes "
@@ -156,9 +159,9 @@ static void why_rejected(const struct job_record *row, const struct decision *d,
 			 "every batch would cost other jobs more than it brings, as busy as the machine is "
 			 "now");
 	else
-		snprintf(text, size, "no batch can be promised at any objective");
-	if (n > 0 && (size_t)n < size && d->other_load > 0.0 && !isnan(d->other_factor))
-		snprintf(text + n, size - (size_t)n, " (other work: %.1f processes, x%.1f)", d->other_load,
+		snprintf(text, size, "no batch can be promised at any limit");
+	if (n > 0 && (size_t)n < size && d->other_load > 0.0 && d->other_factor >= 1.05)
+		snprintf(text + n, size - (size_t)n, " (other programs make it %.1f times slower)",
 			 d->other_factor);
 }
 
@@ -180,7 +183,7 @@ static void take_verdict(const struct life_event *e)
 	if (e->verdict == SCHED_REJECTED) {
 		r->state = JOB_REJECTED;
 		r->ended_ns = r->submitted_ns;
-		why_rejected(r, e->decision, text, sizeof text);
+		life_why_rejected(r, e->decision, text, sizeof text);
 		job_set_reason(e->job, text);
 	} else if (c) {
 		record_take_promise(r, c, rate_of(e->job, c));

@@ -15,15 +15,16 @@
 #define NS_PER_S 1e9
 
 const struct metric_info metric_info[METRICS] = {
-	[METRIC_JOBS] = { "jobs", "jobs with an objective", "jobs", 0 },
+	[METRIC_JOBS] = { "jobs", "jobs with a limit", "jobs", 0 },
 	[METRIC_PROMISED] = { "promised", "promised", "jobs", 0 },
-	[METRIC_MET] = { "met", "SLOs met", "jobs", 1 },
+	[METRIC_MET] = { "met", "limits met", "jobs", 1 },
 	[METRIC_REJECTED] = { "rejected", "rejected", "jobs", 0 },
 	[METRIC_FAILED] = { "failed", "failed", "jobs", -1 },
-	[METRIC_ATTAINMENT] = { "attainment", "SLOs kept of those promised", "share", 1 },
-	[METRIC_ATTAINMENT_ALL] = { "attainment_all", "SLOs met of all", "share", 1 },
-	[METRIC_ATTAINMENT_ADMITTED] = { "attainment_admitted", "SLOs met of the jobs taken", "share", 1 },
-	[METRIC_ATTAINMENT_ORACLE] = { "attainment_oracle", "SLOs met of those the oracle met", "share", 1 },
+	[METRIC_ATTAINMENT] = { "attainment", "promises kept", "share", 1 },
+	[METRIC_ATTAINMENT_ALL] = { "attainment_all", "limits met of all", "share", 1 },
+	[METRIC_ATTAINMENT_ADMITTED] = { "attainment_admitted", "limits met of the jobs taken", "share", 1 },
+	[METRIC_ATTAINMENT_ORACLE] = { "attainment_oracle", "limits met of those the oracle met", "share",
+				       1 },
 	[METRIC_ACCURACY] = { "accuracy", "accuracy of all that ended", "share", 1 },
 	[METRIC_ACCURACY_MET] = { "accuracy_met", "accuracy of the met", "share", 1 },
 	[METRIC_ACCURACY_ZERO] = { "accuracy_zero", "accuracy, missed and rejected as 0", "share", 1 },

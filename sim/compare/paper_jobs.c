@@ -246,7 +246,7 @@ int paper_prepare(const struct paper_params *p, const struct schema *schema, str
 	}
 	memcpy(r->cpus, l->cpus, l->n_cpus * sizeof *r->cpus);
 	if (!(r->scale > 0.0 && isfinite(r->scale)))
-		rc = err_fail(err, ERR_FORMAT, "%s: no time to scale the objectives by", csv->name);
+		rc = err_fail(err, ERR_FORMAT, "%s: no time to scale the limits by", csv->name);
 	if (!rc)
 		rc = build_trace(table, l, &r->trace, err);
 	if (!rc) {

@@ -91,7 +91,7 @@ static void say_first(const struct report_data *d, enum metric m, const char *wh
 
 static int make_attainment(const struct report_data *d, struct report_figure *f, struct err *err)
 {
-	static const char *const series[] = { "kept of the SLOs promised", "met of all SLOs" };
+	static const char *const series[] = { "promises kept", "met of all limits" };
 	static const enum metric metric[] = { METRIC_ATTAINMENT, METRIC_ATTAINMENT_ALL };
 	const struct report_policies *p = &d->policies;
 	const char **label = mem_calloc(p->n, sizeof *label);
@@ -101,8 +101,8 @@ static int make_attainment(const struct report_data *d, struct report_figure *f,
 				   .series = series,
 				   .n_series = 2,
 				   .value = value,
-				   .x_label = "share of jobs with an objective",
-				   .title = "SLO attainment by policy" };
+				   .x_label = "share of jobs with a limit",
+				   .title = "promises kept and limits met by policy" };
 	int rc = 0;
 
 	if (label && value) {
@@ -136,7 +136,8 @@ static int make_attainment(const struct report_data *d, struct report_figure *f,
 	return rc;
 }
 
-const struct report_figure_ops report_fig_attainment = { "attainment", "SLO attainment", make_attainment };
+const struct report_figure_ops report_fig_attainment = { "attainment", "promises kept and limits met",
+							 make_attainment };
 
 /* ---- calibration ---- */
 

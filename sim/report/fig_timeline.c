@@ -22,9 +22,9 @@ static const struct {
 	const char *text;
 } look[OUTCOME_STATES] = {
 	[OUTCOME_REJECTED] = { 3, 6, "rejected" },
-	[OUTCOME_MET] = { 2, LEGEND_BAR, "objective met" },
-	[OUTCOME_MISSED] = { 1, LEGEND_HATCHED, "objective missed" },
-	[OUTCOME_DONE] = { 0, LEGEND_OPEN, "ended, no objective" },
+	[OUTCOME_MET] = { 2, LEGEND_BAR, "limit met" },
+	[OUTCOME_MISSED] = { 1, LEGEND_HATCHED, "limit missed" },
+	[OUTCOME_DONE] = { 0, LEGEND_OPEN, "ended, no limit" },
 	[OUTCOME_FAILED] = { 6, LEGEND_HATCHED, "failed" },
 	[OUTCOME_REFUSED] = { 4, 7, "refused: queue full" },
 	[OUTCOME_DROPPED] = { 3, 7, "given up: no chance left" },

@@ -95,7 +95,7 @@ static void draw_tradeoff(struct strbuf *out, const struct chart_size *s, const 
 
 	c.top = chart_legend(NULL, e, p->n, 2.0, 0.0, s->width - 4.0) + 34.0;
 	c.bottom = c.top + (s->narrow ? 230.0 : 340.0);
-	chart_begin(out, s, c.bottom + 46.0, "Accuracy against SLO attainment");
+	chart_begin(out, s, c.bottom + 46.0, "Accuracy against limits met");
 	chart_legend(out, e, p->n, 2.0, 0.0, s->width - 4.0);
 	for (size_t i = 0; i < p->n; i++) {
 		stretch(&low_x, &high_x, &p->policy[i].metric[METRIC_ATTAINMENT_ALL]);
@@ -103,7 +103,7 @@ static void draw_tradeoff(struct strbuf *out, const struct chart_size *s, const 
 	}
 	svg_axis_init(&c.x, fmax(low_x - 0.01, 0.0), fmin(high_x + 0.01, 1.0), false, s->narrow ? 4 : 8);
 	svg_axis_init(&c.y, low_y, high_y, false, s->narrow ? 5 : 7);
-	chart_frame(out, &c, "SLOs met of all", "mean accuracy of the jobs that met theirs", true);
+	chart_frame(out, &c, "limits met of all", "mean accuracy of the jobs that met theirs", true);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct interval *x = &p->policy[i].metric[METRIC_ATTAINMENT_ALL],
 				      *y = &p->policy[i].metric[METRIC_ACCURACY_MET];
@@ -243,7 +243,7 @@ static void say_sweep(const struct report_data *d, struct strbuf *out)
 	const char *focus = d->policies.policy[d->focus].name;
 	size_t last = d->n_sweep - 1, ahead = 0, known = 0;
 
-	strbuf_printf(out, "As %s goes from %s to %s, %s meets %s to %s of all SLOs", d->sweep_key,
+	strbuf_printf(out, "As %s goes from %s to %s, %s meets %s to %s of all limits", d->sweep_key,
 		      word_number(d->sweep_value[0]), word_number(d->sweep_value[last]), focus,
 		      word_percent(swept(d, 0, focus, METRIC_ATTAINMENT_ALL)),
 		      word_percent(swept(d, last, focus, METRIC_ATTAINMENT_ALL)));

@@ -244,8 +244,8 @@ static void put_many(struct strbuf *out, const struct json *root)
 int report_paper(const struct json *root, struct strbuf *out, struct err *err)
 {
 	struct bars b[4] = {
-		{ .title = "Figure 9: fulfilment of the objective",
-		  .y_label = "response time / objective",
+		{ .title = "Figure 9: fulfilment of the limit",
+		  .y_label = "response time / limit",
 		  .line = 1.0 },
 		{ .title = "Figure 9: accuracy", .y_label = "accuracy", .line = NAN },
 		{ .title = "Figure 10: error of the predicted time",
@@ -268,10 +268,10 @@ int report_paper(const struct json *root, struct strbuf *out, struct err *err)
 	html_text(out, json_string(json_get(root, "command"), ""));
 	strbuf_puts(out, "</code></p>\n</header>\n<h2>The five jobs</h2>\n");
 	rc = put_part(out, root, "figure9", "of_slo", "figure9-time",
-		      "Below the dashed line the objective is met; a hatched bar missed it.", &b[0], err);
+		      "Below the dashed line the limit is met; a hatched bar missed it.", &b[0], err);
 	if (!rc)
 		rc = put_part(out, root, "figure9", "accuracy", "figure9-accuracy",
-			      "What the jobs reached; a hatched bar missed its objective.", &b[1], err);
+			      "What the jobs reached; a hatched bar missed its limit.", &b[1], err);
 	if (!rc)
 		rc = put_part(out, root, "figure10", "time_error_s", "figure10-time",
 			      "How far the time predicted for the chosen batch was from the measured one.",

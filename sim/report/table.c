@@ -124,11 +124,12 @@ static void put_leader(const struct report_data *d, struct strbuf *out)
 
 	if (best == SIZE_MAX || rivals(d) < 2 || d->note)
 		return;
-	strbuf_printf(out,
-		      " With a missed or rejected SLO counted as accuracy zero, %s is the most accurate (%s)",
-		      d->policies.policy[best].name,
-		      word_metric(METRIC_ACCURACY_ZERO,
-				  d->policies.policy[best].metric[METRIC_ACCURACY_ZERO].mean));
+	strbuf_printf(
+		out,
+		" With a missed limit or a refusal counted as accuracy zero, %s is the most accurate (%s)",
+		d->policies.policy[best].name,
+		word_metric(METRIC_ACCURACY_ZERO,
+			    d->policies.policy[best].metric[METRIC_ACCURACY_ZERO].mean));
 	for (size_t i = 0; i < d->policies.n; i++)
 		if (d->policies.policy[i].oracle &&
 		    !isnan(d->policies.policy[i].metric[METRIC_ACCURACY_ZERO].mean))
@@ -138,11 +139,11 @@ static void put_leader(const struct report_data *d, struct strbuf *out)
 	strbuf_puts(out, ".");
 }
 
-/* "93.1 % of all objectives met, accuracy 0.85 with the others counted as zero" */
+/* "93.1 % of all limits met, accuracy 0.85 with the others counted as zero" */
 static void put_merits(struct strbuf *out, const struct report_policy *p)
 {
 	strbuf_printf(out,
-		      "it meets %s of all objectives, and its accuracy is %s with those it misses or "
+		      "it meets %s of all limits, and its accuracy is %s with those it misses or "
 		      "rejects counted as zero",
 		      word_percent(p->metric[METRIC_ATTAINMENT_ALL].mean),
 		      word_metric(METRIC_ACCURACY_ZERO, p->metric[METRIC_ACCURACY_ZERO].mean));
@@ -208,18 +209,17 @@ void report_put_summary(const struct report_data *d, struct strbuf *out)
 
 	put_answer(d, out);
 	if (d->policies.n > 1)
-		strbuf_printf(&text, "%zu policies met the same jobs (%s with an objective)", d->policies.n,
+		strbuf_printf(&text, "%zu policies met the same jobs (%s with a limit)", d->policies.n,
 			      word_count(round(jobs)));
 	else
-		strbuf_printf(&text, "%s met %s jobs with an objective", focus->name,
-			      word_count(round(jobs)));
+		strbuf_printf(&text, "%s met %s jobs with a limit", focus->name, word_count(round(jobs)));
 	if (d->replications > 1.0)
 		strbuf_printf(&text, " in each of %s replications", word_count(d->replications));
 	strbuf_puts(&text, ".");
 	if (d->training)
 		strbuf_printf(&text, " Models learnt from %s rows.", word_count((double)d->training->n_rows));
 	if (!isnan(focus->metric[METRIC_ATTAINMENT].mean))
-		strbuf_printf(&text, " %s kept %s of the SLOs it promised", focus->name,
+		strbuf_printf(&text, " %s kept %s of its promises", focus->name,
 			      word_percent(focus->metric[METRIC_ATTAINMENT].mean));
 	if (!isnan(focus->metric[METRIC_ATTAINMENT].mean) &&
 	    !isnan(focus->metric[METRIC_ATTAINMENT_ALL].mean))
@@ -412,7 +412,7 @@ void report_put_tables(const struct report_data *d, struct strbuf *out)
 	for (size_t m = 0; m < METRICS; m++)
 		if (!metric_info[m].rare || anybody_has(d, (enum metric)m))
 			all[n++] = (enum metric)m;
-	put_main(d, 0, N_FIRST, "Objectives and accuracy", out);
+	put_main(d, 0, N_FIRST, "Limits and accuracy", out);
 	put_main(d, N_FIRST, N_MAIN, "Times, load and predictions", out);
 	put_legend(d, out);
 	put_csv(d, &csv);

@@ -335,7 +335,7 @@ static int settle(struct generate_spec *s, struct err *err)
 		s->slo_min = s->slo == SLO_FIXED ? 0.0 : 0.01 * slo_mean(s);
 	else if ((s->slo == SLO_FIXED && s->slo_a < s->slo_min) ||
 		 (s->slo == SLO_UNIFORM && s->slo_b < s->slo_min))
-		return err_fail(err, ERR_ARG, "gen:%s: slo_min=%g is above every objective", s->kind_name,
+		return err_fail(err, ERR_ARG, "gen:%s: slo_min=%g is above every limit", s->kind_name,
 				s->slo_min);
 	if (isnan(s->burst_s))
 		s->burst_s = 20.0 * s->gap_s;

@@ -119,7 +119,7 @@ static int scale_jobs(struct trace *t, double slo_scale, double load_scale, stru
 			j->arrival_ns = (int64_t)llround(arrival_s * 1e9);
 		j->slo_s *= slo_scale;
 		if (!isnan(j->slo_s) && !(j->slo_s > 0.0 && j->slo_s <= TRACE_MAX_ARRIVAL_S))
-			return err_fail(err, ERR_ARG, "objectives x %g: job %llu would have %g s", slo_scale,
+			return err_fail(err, ERR_ARG, "limits x %g: job %llu would have %g s", slo_scale,
 					(unsigned long long)j->id, j->slo_s);
 	}
 	return 0;
@@ -131,11 +131,11 @@ int trace_scale(struct trace *t, double slo_scale, double load_scale, struct err
 	int rc;
 
 	if (!(slo_scale > 0.0) || !(load_scale > 0.0) || isinf(slo_scale) || isinf(load_scale))
-		return err_fail(err, ERR_ARG, "scales of objectives %g and load %g: need both above 0",
+		return err_fail(err, ERR_ARG, "scales of limits %g and load %g: need both above 0",
 				slo_scale, load_scale);
 	if ((rc = scale_jobs(t, slo_scale, load_scale, err)))
 		return rc;
-	snprintf(source, sizeof source, "objectives x %g, load x %g", slo_scale, load_scale);
+	snprintf(source, sizeof source, "limits x %g, load x %g", slo_scale, load_scale);
 	about = trace_about(t, source);
 	if (!about)
 		return err_nomem(err, "a scaled trace");

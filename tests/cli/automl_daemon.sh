@@ -41,7 +41,7 @@ json "$dir/out" "by bounds that the campaign's residuals give" \
 tried is_state 1 "done"
 that "the job runs to its end" is_state 1 "done"
 expect 3 "what cannot be in time is rejected" submit nap --slo 0.001
-says out "the shortest objective that could be promised" "with what could be promised"
+says out "the shortest limit that could be promised" "with what could be promised"
 daemon_stop
 daemon_start
 run stats --json

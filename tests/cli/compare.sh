@@ -102,7 +102,7 @@ json "$dir/out" "a sweep: three points" \
 	"d['sweep']['key'] == 'slo.scale' and [p['value'] for p in d['sweep']['points']] == [0.2, 0.6, 1]"
 json "$dir/out" "a sweep: the object is the comparison in the middle" \
 	"d['policies'] == d['sweep']['points'][1]['policies'] and d['kind'] == 'compare'"
-json "$dir/out" "a sweep: a wider objective is met more often" \
+json "$dir/out" "a sweep: a wider limit is met more often" \
 	"[p['policies'][2]['met'] for p in d['sweep']['points']] == sorted(p['policies'][2]['met'] for p in d['sweep']['points'])"
 json "$dir/sw/sweep.json" "sweep.json has the same points" "len(d['points']) == 3 and d['key'] == 'slo.scale'"
 that "a sweep: the folder has the jobs of the middle" test "$(wc -l <"$dir/sw/jobs.csv")" -eq 721

@@ -19,7 +19,7 @@ rejected=$id
 # ---- status ----
 expect 0 "status of a job that is done" status "$done_job"
 says out "job $done_job: done" "its state"
-says out "objective met" "the outcome of its objective"
+says out "limit met" "the outcome of its limit"
 says out "accuracy 0.9100" "its accuracy, from its own output"
 # shellcheck disable=SC2317 # called by tried
 has_progress() { "$postrider" status "$1" | grep -q progress; }
@@ -57,8 +57,8 @@ json "$dir/out" "list --json" "len(d['jobs']) == 4 and d['more'] is False"
 
 # ---- explain ----
 expect 0 "explain a job that was rejected" explain "$rejected"
-says out "over the objective of 1 ms" "each candidate says why it lost"
-says out "the shortest objective that could have been promised" "the smallest objective is told"
+says out "over the limit of 1 ms" "each candidate says why it lost"
+says out "the shortest limit that could have been promised" "the shortest limit is told"
 expect 0 "explain a job that has run" explain "$done_job"
 says out "decided at arrival" "the decision when it arrived"
 says out "decided at start" "the decision when it started"
@@ -156,6 +156,9 @@ that "list: a mark that turns the writing round is escaped" grep -qF 'x\u202ey' 
 
 # ---- stats ----
 expect 0 "stats" stats
+that "promises kept come first" sh -c 'head -n 1 "$1" | grep -q "^promises     [0-9]* of [0-9]* kept"' sh "$dir/out"
+that "a storage that is well is not worth a line" sh -c '! grep -q storage "$1"' sh "$dir/out"
+expect 0 "stats -v" stats -v
 says out "storage      well" "the storage is well"
 says out "coverage of the bounds" "coverage by confidence"
 says out "uid $(id -u)" "who uses the machine"

@@ -46,7 +46,7 @@ submitted --set nap=0.5 --slo 5m
 that "a job goes to the engine and is done" tried is_state "$id" "done"
 run status "$id"
 says out "accuracy 0.9100" "its accuracy comes from its output"
-says out "objective met" "and the outcome of its objective from the record of its end"
+says out "limit met" "and the outcome of its limit from the record of its end"
 that "task-spooler ran it" sh -c "tsp | grep -q 'finished.*postrider-supervisor'"
 that "and said its id" log_has "job $id is job [0-9]* of engine tsp"
 that "which is a clear answer" sh -c "! grep -q 'takes no jobs' $dir/daemon.log"

@@ -105,9 +105,9 @@ head -n 1 "$dir/answer"
 that "bounds are about as long as the runs take" grep -q good "$dir/answer"
 that "the first job after the start is told of the others" grep -q early "$dir/answer"
 run explain "$id"
-says out "other work: " "explain says what others do"
+says out "other programs (" "explain says what others do"
 expect 3 "what nobody could do is refused" submit spin --slo 10ms
-says out "other work: " "and the refusal says what others do"
+says out "other programs (" "and the refusal says what others do"
 
 # The law: a job computes on one of two cores, which all share evenly. Beside 2 processes it takes 1.5 times as long.
 kill "$daemon_pid" && wait "$daemon_pid"

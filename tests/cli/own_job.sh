@@ -85,7 +85,7 @@ here() { # postrider in the folder of the scripts
 	ran="$*"
 }
 
-# twenty NAME SLO: 20 jobs by the daemon of the user
+# twenty NAME limit: 20 jobs by the daemon of the user
 twenty() {
 	n=0
 	while [ $n -lt 20 ]; do
@@ -120,7 +120,7 @@ code_is 2 "python: a folder that exists is not written over"
 here run train-postrider --slo 5s --dry-run
 code_is 6 "python: a question before anything was measured"
 says err "there is no model of jobs of type train yet" "python: it says that nothing is known"
-expect 9 "python: an objective and no promise is exit code 9" submit train --slo 5s
+expect 9 "python: a limit and no promise is exit code 9" submit train --slo 5s
 expect 0 "python: it ends" wait 1 --timeout 90s
 sleep 0.5
 here run train-postrider --slo 5s
@@ -141,7 +141,7 @@ code_is 0 "python: run"
 says err "is promised" "python: the third command has a promise"
 that "python: from there it took less than 10 s ($took ms)" test "$took" -lt 10000
 here run train-postrider --slo 1ms
-code_is 3 "python: an objective that cannot be met is exit code 3"
+code_is 3 "python: a limit that cannot be met is exit code 3"
 twenty train 5s
 expect 0 "python: logs" logs 2 --tail 1
 that "python: logs --tail 1 is one line" test "$(wc -l <"$dir/out")" = 1

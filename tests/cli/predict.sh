@@ -124,13 +124,13 @@ fi
 expect 3 "no time where no batch is in time" predict "$m" --job $job --time-only --slo 1ms
 silent out "and nothing is printed that a script could take for one"
 expect 2 "the time alone of a table" predict "$m" "$dir/small.csv" --time-only
-expect 0 "one job with an SLO that can be met" predict "$m" --job $job --slo 2h --json
+expect 0 "one job with a limit that can be met" predict "$m" --job $job --slo 2h --json
 json "$dir/out" "JSON: chosen is feasible and the most accurate" \
 	"d['chosen']['feasible'] and d['chosen']['accuracy'] == max(c['accuracy'] for c in d['candidates'])"
 json "$dir/out" "JSON: candidates with times, bounds, reasons" \
 	"[c['batch'] for c in d['candidates']] == [64, 128, 256, 512] and
 	 all(c['upper_s'] >= c['time_s'] > 0 and isinstance(c['reasons'], list) for c in d['candidates'])"
-json "$dir/out" "JSON: SLO, confidence, headroom, decision time, model" \
+json "$dir/out" "JSON: limit, confidence, headroom, decision time, model" \
 	"d['slo_s'] == 7200 and d['confidence'] == 0.9 and d['decision_us'] > 0 and
 	 abs(d['headroom_s'] - (7200 - d['chosen']['upper_s'])) < 1e-9 and d['model']['time'] == 'forest'"
 silent_note=$(grep -c 'note:' "$dir/err")
@@ -142,18 +142,18 @@ run predict "$m" --job "$job,epochs=1000000000000000" --slo 2h --json
 json "$dir/out" "no candidate has a bound, a chance or an offer" \
 	"d['chosen'] is None and d['offer'] is None and d['smallest_slo_s'] is None and
 	all(c['upper_s'] is None and c['chance'] is None and 'beyond_model' in c['reasons'] for c in d['candidates'])"
-expect 3 "an SLO that nothing can meet" predict "$m" --job $job --slo 1s
-says err "the shortest SLO that could be promised at 90 %:" "refused: the smallest SLO is told"
-says out "bound above the SLO" "refused: the reason is told"
+expect 3 "a limit that nothing can meet" predict "$m" --job $job --slo 1s
+says err "the shortest limit that could be promised at 90 %:" "refused: the shortest limit is told"
+says out "bound above the limit" "refused: the reason is told"
 least=$(sed -n 's/.*promised at 90 %: \([0-9.]*\) s$/\1/p' "$dir/err")
-expect 0 "the smallest SLO that was told can be met" predict "$m" --job $job --slo "${least:-x}"
+expect 0 "the shortest limit that was told can be met" predict "$m" --job $job --slo "${least:-x}"
 run predict "$m" --job $job --slo "$(awk -v s="${least:-0}" 'BEGIN { printf "%.3f", s * 0.99 }')"
-says out "chance" "with an SLO the chances are shown"
+says out "chance" "with a limit the chances are shown"
 says err "without a promise: " "just refused: the chance without a promise is told"
 below=$(awk -v s="${least:-0}" 'BEGIN { printf "%.3f", s * 0.99 }')
 expect 3 "one percent less can not" predict "$m" --job $job --slo "$below"
-expect 3 "an SLO that nothing can meet, as JSON" predict "$m" --job $job --slo 1s --json
-json "$dir/out" "refused in JSON: nothing chosen, the smallest SLO" \
+expect 3 "a limit that nothing can meet, as JSON" predict "$m" --job $job --slo 1s --json
+json "$dir/out" "refused in JSON: nothing chosen, the shortest limit" \
 	"d['chosen'] is None and d['smallest_slo_s'] > 1 and d['headroom_s'] is None and
 	 all('slo_exceeded' in c['reasons'] for c in d['candidates'])"
 run predict "$m" --job $job --slo "$below" --json
@@ -165,7 +165,7 @@ run predict "$m" --job $job --slo 2h --json
 json "$dir/out" "JSON: a feasible candidate has at least the chance of its confidence; no offer is needed" \
 	"all(c['chance'] >= 0.9 for c in d['candidates'] if c['feasible']) and d['offer'] is None"
 run predict "$m" --job $job --json
-json "$dir/out" "JSON: no objective, no chance" "all(c['chance'] is None for c in d['candidates'])"
+json "$dir/out" "JSON: no limit, no chance" "all(c['chance'] is None for c in d['candidates'])"
 expect 3 "too few residuals for the confidence" predict "$m" --job $job --slo 2h --confidence 99.99%
 says err "independent test errors and needs 3333" "too few residuals: how many there are, and are needed"
 expect 0 "-q prints the chosen value" predict "$m" --job $job --slo 2h -q
@@ -195,7 +195,7 @@ expect 2 "a job with text for a number" predict "$m" --job network=lenet5,cpus=f
 expect 2 "a job without =" predict "$m" --job lenet5
 expect 2 "neither table nor job" predict "$m"
 expect 2 "both table and job" predict "$m" "$data" --job $job
-expect 2 "an SLO for a table" predict "$m" "$data" --slo 300
+expect 2 "a limit for a table" predict "$m" "$data" --slo 300
 expect 2 "candidates that are no numbers" predict "$m" --job $job --candidates 64,big
 
 # ---- times above 0 ----

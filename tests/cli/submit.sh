@@ -4,7 +4,7 @@
 . tests/cli/daemon_lib.sh
 
 # ---- one job ----
-expect 0 "a job whose objective can be met is admitted" submit nap --set network=lenet5,epochs=4 --slo 5m
+expect 0 "a job whose limit can be met is admitted" submit nap --set network=lenet5,epochs=4 --slo 5m
 says out "job 1 admitted: 5 min 00 s at 90 % is promised" "the verdict and the promise are told"
 says out "batch " "the batch is told"
 says out "learning rate 0.01" "so is the learning rate that belongs to it"
@@ -13,16 +13,16 @@ silent err "nothing to complain of"
 tried is_state 1 "done"
 that "the job runs to its end" is_state 1 "done"
 
-expect 3 "a job whose objective can not be met is rejected" submit nap --slo 0.001
+expect 3 "a job whose limit can not be met is rejected" submit nap --slo 0.001
 says out "rejected: no batch meets 1 ms at 90 %" "a rejected job is told why"
 smallest=$(sed -n 's/.*could be promised: //p' "$dir/out" | tr -d ' ')
-that "the smallest objective is told" test -n "$smallest"
+that "the shortest limit is told" test -n "$smallest"
 expect 0 "that one can be promised, as it is typed back" submit nap --slo "$smallest" --dry-run
 expect 3 "a hundredth less can not" submit nap --dry-run --slo "$(echo "${smallest%s}" | awk '{ print 0.99 * $1 }')"
 expect 0 "with --best-effort it is taken" submit nap --slo 0.001 --best-effort
 says out "best effort" "and marked as best effort"
-expect 0 "a job without an objective is best effort" submit nap
-says out "it has no objective" "and that is told"
+expect 0 "a job without a limit is best effort" submit nap
+says out "it has no limit" "and that is told"
 
 expect 0 "a time as we print it is read" submit nap --slo "5 min 00 s" --dry-run
 expect 0 "a deadline by the clock" submit nap --deadline "$(date -d '+2 hours' +%H:%M)" --dry-run
@@ -48,7 +48,7 @@ json "$dir/out" "only they are candidates" "[c['batch'] for c in d['decision']['
 expect 0 "a confidence of its own" submit nap --slo 5m --confidence 95% --json
 json "$dir/out" "it is asked for" "d['job']['confidence'] == 0.95 and d['decision']['confidence'] == 0.95"
 expect 0 "a deadline" submit nap --deadline "$(date -u -d '+5 minutes' +%Y-%m-%dT%H:%M:%SZ)" --json
-json "$dir/out" "a deadline becomes an objective" "290 < d['job']['slo_s'] <= 300"
+json "$dir/out" "a deadline becomes a limit" "290 < d['job']['slo_s'] <= 300"
 expect 0 "an advised job" submit abroad --mode advise --slo 5m -q
 advised=$(cat "$dir/out")
 run status "$advised" --json
@@ -144,7 +144,7 @@ says out "attempt 2 of 2" "--retry: the attempts are shown"
 
 # ---- waiting ----
 expect 0 "--wait until a job is done" submit nap --slo 5m --wait
-says out "objective met" "--wait says how it ended"
+says out "limit met" "--wait says how it ended"
 expect 33 "--wait leaves with the job's exit code" submit nap --set code=33 --wait
 expect 1 "--wait: a signal is 1" submit nap --set code=999 --wait
 says out "signal 9" "--wait names the signal"

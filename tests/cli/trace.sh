@@ -4,7 +4,7 @@
 
 expect 0 "a trace is summed up" trace configs/traces/morning.csv
 says out "10 jobs over 40 s, 2 tenants" "how many jobs, how long, how many tenants"
-says out "9 jobs: 8 s, 12 s, 20 s, 25 s, 60 s" "the quartiles of the objectives"
+says out "9 jobs: 8 s, 12 s, 20 s, 25 s, 60 s" "the quartiles of the limits"
 says out "0.2250 a second" "the rate of arrivals"
 says out "1.900 a job on average, at most 4" "the cpus"
 silent err "nothing to complain of: stderr is empty"

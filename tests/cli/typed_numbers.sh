@@ -56,7 +56,8 @@ says out "--epochs 5" "--epochs fills {epochs}"
 here run --slo 8m --epochs 5 -- python3 main.py --batch-size '{batch}' --epochs 14
 code_is 2 "two numbers of epochs for one command are refused"
 says err "the command says 14 epochs, and --epochs 5" "and both are named"
-here run --slo 8m --epochs 1..5 -- python3 main.py --batch-size '{batch}' --epochs '{epochs}'
+(cd "$dir/w" && cp main.py fresh.py)
+here run --slo 8m --epochs 1..5 -- python3 fresh.py --batch-size '{batch}' --epochs '{epochs}'
 code_is 2 "a range without a model to choose by is a question"
 says err "how many? Give one number" "and it is asked"
 (cd "$dir/w" && cp main.py other.py)
@@ -69,8 +70,8 @@ says err "how many epochs? Add --epochs N" "and it says what to add"
 here run --slo 8m -- python3 main.py --batch-size 64 --epochs 2
 says out "argv: --batch-size 64 --epochs 2" "a batch that was typed is kept"
 says err "the batch size 64 of the command is kept; write {batch} there" "and it says how to have it chosen"
-for n in 128 48 2000 16; do
-	here run --slo 8m -- python3 main.py --batch-size $n --epochs 2
+for n in 128 48 2000 16; do # far from all that was measured nothing is promised, and that is said
+	here run --slo 8m --best-effort -- python3 main.py --batch-size $n --epochs 2
 	says out "argv: --batch-size $n --epochs 2" "batch $n is kept on a later run, measured before or not"
 done
 

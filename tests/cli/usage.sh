@@ -43,8 +43,8 @@ expect 2 "an argument too few is a usage error" evaluate only.model
 expect 2 "a seed that is no number is a usage error" train x.csv -o m --seed -1
 expect 2 "a confidence of 1 is a usage error" predict m --job a=1 --confidence 1
 expect 2 "a confidence of 0% is a usage error" predict m --job a=1 --confidence 0%
-expect 2 "an SLO of nothing is a usage error" predict m --job a=1 --slo 0
-expect 2 "an SLO that is no duration is a usage error" predict m --job a=1 --slo soon
+expect 2 "a limit of nothing is a usage error" predict m --job a=1 --slo 0
+expect 2 "a limit that is no duration is a usage error" predict m --job a=1 --slo soon
 
 expect 0 "version succeeds" version
 says out "postrider 0." "version: name and number"

@@ -66,7 +66,7 @@ TEST_WITH(test_late_job_is_told_of_and_gets_room, set_up, close_one)
 	v = talk_ask(t, "{\"op\":\"status\",\"job\":\"%llu\"}", (unsigned long long)promised);
 	assert_string_equal(text_at(v, "job.state"), "running"); /* a promise is not stopped for a promise */
 	json_free(v);
-	assert_true(fixture_logged(&fixture, "is predicted to miss its objective"));
+	assert_true(fixture_logged(&fixture, "is predicted to miss its limit"));
 
 	snprintf(path, sizeof path, "%s/notices", fixture.dir);
 	for (double until = now_s() + PATIENCE_S; now_s() < until; sleep_s(0.05)) {

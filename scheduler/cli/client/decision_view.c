@@ -92,12 +92,11 @@ bool decision_view_read(const struct json *v, struct decision_view *out)
 
 void decision_view_other(const struct decision_view *d, const char *before, struct strbuf *out)
 {
-	if (!(d->other_load > 0.0))
+	/* Below that rounding says once. */
+	if (!(d->other_load > 0.0) || !(d->other_factor >= 1.05))
 		return;
-	strbuf_printf(out, "%sother work: %.1f processes", before, d->other_load);
-	if (!isnan(d->other_factor))
-		strbuf_printf(out, ", x%.1f", d->other_factor);
-	strbuf_puts(out, "\n");
+	strbuf_printf(out, "%sother programs (%.1f processes) make it %.1f times slower\n", before,
+		      d->other_load, d->other_factor);
 }
 
 void decision_view_price(const struct decision_view *d, struct strbuf *out)
@@ -141,14 +140,14 @@ static void why_slow(const struct decision_view *d, const struct candidate_view 
 	char a[32], b[32], c[32];
 
 	if (k->wait_upper_s > 0.0)
-		strbuf_printf(out, "waits up to %s and takes up to %s: over the objective of %s",
+		strbuf_printf(out, "waits up to %s and takes up to %s: over the limit of %s",
 			      text_seconds(k->wait_upper_s, a), text_seconds(k->upper_s, b),
 			      text_seconds(d->slo_s, c));
 	else if (!isnan(k->upper_s))
-		strbuf_printf(out, "bound %s is over the objective of %s", text_seconds(k->upper_s, a),
+		strbuf_printf(out, "bound %s is over the limit of %s", text_seconds(k->upper_s, a),
 			      text_seconds(d->slo_s, b));
 	else
-		strbuf_printf(out, "time %s is over the objective of %s", text_seconds(k->time_s, a),
+		strbuf_printf(out, "time %s is over the limit of %s", text_seconds(k->time_s, a),
 			      text_seconds(d->slo_s, b));
 }
 
@@ -171,7 +170,7 @@ static void why_not_best(const struct decision_view *d, const struct candidate_v
 	char a[32], b[32], c[80], error[48] = "";
 
 	if (!isnan(d->accuracy_error))
-		snprintf(error, sizeof error, " of %s", cli_number(d->accuracy_error, a));
+		snprintf(error, sizeof error, " of %s", cli_short(d->accuracy_error, a));
 	if (d->chosen < 0)
 		strbuf_puts(out, slower ? "not clearly better than another one, and slower"
 					: "another one is more accurate");
@@ -180,8 +179,8 @@ static void why_not_best(const struct decision_view *d, const struct candidate_v
 			      error, pair(&d->taken, c, sizeof c), text_seconds(d->taken.time_s, a),
 			      text_seconds(k->time_s, b));
 	else
-		strbuf_printf(out, "accuracy %s is below the %s of batch %s", cli_number(k->accuracy, a),
-			      cli_number(d->taken.accuracy, b), pair(&d->taken, c, sizeof c));
+		strbuf_printf(out, "accuracy %s is below the %s of batch %s", text_accuracy(k->accuracy, a),
+			      text_accuracy(d->taken.accuracy, b), pair(&d->taken, c, sizeof c));
 }
 
 static void why_memory(const struct candidate_view *k, struct strbuf *out)
@@ -191,7 +190,7 @@ static void why_memory(const struct candidate_view *k, struct strbuf *out)
 	if (isnan(k->memory_mb))
 		strbuf_puts(out, "needs more memory than allowed");
 	else
-		strbuf_printf(out, "needs %s MB of memory, more than allowed", cli_number(k->memory_mb, a));
+		strbuf_printf(out, "needs %s MB of memory, more than allowed", cli_short(k->memory_mb, a));
 }
 
 static void why_dear(const struct candidate_view *k, struct strbuf *out)
@@ -200,7 +199,7 @@ static void why_dear(const struct candidate_view *k, struct strbuf *out)
 
 	strbuf_puts(out, "other jobs can use its capacity better");
 	if (!isnan(k->cost))
-		strbuf_printf(out, ": it would cost them %s of accuracy", cli_number(k->cost, a));
+		strbuf_printf(out, ": it would cost them %s of accuracy", cli_short(k->cost, a));
 }
 
 void decision_out_of_range(const struct candidate_view *k, struct strbuf *out)
@@ -257,7 +256,7 @@ void decision_offer(const struct decision_view *d, const char *before, struct st
 	strbuf_printf(out, "%s%s chance with batch %s", before, cli_chance(d->offer.chance, a),
 		      pair(&d->offer, b, sizeof b));
 	if (!isnan(d->offer.accuracy))
-		strbuf_printf(out, ", accuracy %s", cli_number(d->offer.accuracy, a));
+		strbuf_printf(out, ", accuracy %s", text_accuracy(d->offer.accuracy, a));
 }
 
 /* ---- the table ---- */
@@ -323,12 +322,12 @@ static void table_row(const struct decision_view *d, const struct candidate_view
 	cli_table_seconds(t, k->wait_s);
 	cli_table_seconds(t, k->time_s);
 	cli_table_seconds(t, k->upper_s);
-	cli_table_number(t, k->accuracy);
+	cli_table_accuracy(t, k->accuracy);
 	cli_table_add(t, "%s", isnan(k->chance) ? "" : cli_chance(k->chance, buf));
 	cli_table_seconds(t, k->headroom_s);
 	cli_table_seconds(t, k->delays_s > 0.0 ? k->delays_s : NAN);
 	if (d->costs)
-		cli_table_number(t, k->cost);
+		cli_table_add(t, "%s", isnan(k->cost) ? "" : cli_short(k->cost, buf));
 	cli_table_add(t, "%s", strbuf_text(&why));
 	if (chosen)
 		cli_table_mark(t);

@@ -319,7 +319,7 @@ static void put_promise(const struct job_view *j, struct strbuf *out)
 {
 	char slo[32], a[32], b[32];
 
-	label(out, "objective");
+	label(out, "limit");
 	if (isnan(j->r.slo_s)) {
 		strbuf_puts(out, "none\n");
 	} else {
@@ -337,7 +337,7 @@ static void put_promise(const struct job_view *j, struct strbuf *out)
 	if (!isnan(j->r.upper_s))
 		strbuf_printf(out, ", at most %s", text_seconds(j->r.upper_s, b));
 	if (!isnan(j->r.predicted_accuracy))
-		strbuf_printf(out, ", accuracy %s", cli_number(j->r.predicted_accuracy, a));
+		strbuf_printf(out, ", accuracy %s", text_accuracy(j->r.predicted_accuracy, a));
 	strbuf_puts(out, " (when it arrived)\n");
 }
 
@@ -357,17 +357,17 @@ static void put_live(const struct job_view *j, double now_s, struct strbuf *out)
 	}
 	label(out, "ends");
 	strbuf_printf(out, "%s%s\n", job_view_end(j, 0.0, buf),
-		      j->live.late ? ": predicted to miss its objective" : "");
+		      j->live.late ? ": predicted to miss its limit" : "");
 	if (!isnan(j->live.epoch)) {
 		label(out, "progress");
 		strbuf_printf(out, "epoch %g", j->live.epoch);
 		if (!isnan(j->live.epochs))
 			strbuf_printf(out, " of %g", j->live.epochs);
 		if (!isnan(j->live.accuracy))
-			strbuf_printf(out, ", accuracy %s", cli_number(j->live.accuracy, number_buf));
+			strbuf_printf(out, ", accuracy %s", text_accuracy(j->live.accuracy, number_buf));
 		if (!isnan(j->live.final_accuracy))
 			strbuf_printf(out, ", %s expected at its end",
-				      cli_number(j->live.final_accuracy, number_buf));
+				      text_accuracy(j->live.final_accuracy, number_buf));
 		strbuf_puts(out, "\n");
 	}
 	if (job_view_outlook(j, 0.0, now_s)) {
@@ -403,14 +403,14 @@ static void put_ending(const struct job_view *j, double now_s, struct strbuf *ou
 		label(out, "result");
 		strbuf_puts(out, buf);
 		if (!isnan(j->r.accuracy)) {
-			strbuf_printf(out, "%saccuracy %s", comma, cli_number(j->r.accuracy, a));
+			strbuf_printf(out, "%saccuracy %s", comma, text_accuracy(j->r.accuracy, a));
 			comma = ", ";
 		} else if (without_accuracy(j)) {
 			strbuf_printf(out, "%s" NO_ACCURACY, comma);
 			comma = ", ";
 		}
 		if (!isnan(j->r.max_rss_mb))
-			strbuf_printf(out, "%smemory %s MB", comma, cli_number(j->r.max_rss_mb, a));
+			strbuf_printf(out, "%smemory %s MB", comma, cli_short(j->r.max_rss_mb, a));
 		strbuf_puts(out, "\n");
 	}
 	if (!isnan(j->r.stopped_epoch)) {
@@ -421,7 +421,7 @@ static void put_ending(const struct job_view *j, double now_s, struct strbuf *ou
 	}
 	if (j->r.slo_outcome) {
 		label(out, "outcome");
-		strbuf_printf(out, "objective %s\n", outcome_words(j, buf, sizeof buf));
+		strbuf_printf(out, "limit %s\n", outcome_words(j, buf, sizeof buf));
 	}
 	if (j->r.reason && !gave_back(j)) {
 		label(out, "reason");
@@ -482,14 +482,14 @@ void job_view_line(const struct job_view *j, double age_s, struct strbuf *out)
 	if (ending_words(j, buf, sizeof buf)[0] && !(j->r.reason && strstr(j->r.reason, buf)))
 		strbuf_printf(out, ", %s", buf);
 	if (!isnan(j->r.accuracy))
-		strbuf_printf(out, ", accuracy %s", cli_number(j->r.accuracy, a));
+		strbuf_printf(out, ", accuracy %s", text_accuracy(j->r.accuracy, a));
 	else if (without_accuracy(j))
 		strbuf_puts(out, ", " NO_ACCURACY);
 	if (!isnan(j->r.stopped_epoch))
 		strbuf_printf(out, ", stopped after epoch %g%s", j->r.stopped_epoch,
 			      gave_back(j) ? FOR_OTHERS : "");
 	if (j->r.slo_outcome)
-		strbuf_printf(out, ", objective %s", outcome_words(j, buf, sizeof buf));
+		strbuf_printf(out, ", limit %s", outcome_words(j, buf, sizeof buf));
 	if (j->r.reason && !gave_back(j))
 		strbuf_printf(out, ": %s", cli_clean(j->r.reason));
 }
@@ -526,7 +526,7 @@ static void add_note(struct cli_table *t, const struct job_view *j)
 	else if (job_view_ended(j) && !isnan(j->r.stopped_epoch))
 		cli_table_add(t, "stopped after epoch %g", j->r.stopped_epoch);
 	else if (job_view_ended(j) && !isnan(j->r.accuracy))
-		cli_table_add(t, "accuracy %s", cli_number(j->r.accuracy, ending));
+		cli_table_add(t, "accuracy %s", text_accuracy(j->r.accuracy, ending));
 	else if (without_accuracy(j) && !j->r.tag)
 		cli_table_add(t, NO_ACCURACY);
 	else

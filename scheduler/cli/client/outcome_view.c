@@ -9,7 +9,7 @@
 
 void outcome_header(struct cli_table *t)
 {
-	cli_table_head(t, OUTCOME_ALIGN, "job", "state", "with", "batch", "objective", "time predicted",
+	cli_table_head(t, OUTCOME_ALIGN, "job", "state", "with", "batch", "limit", "time predicted",
 		       "at most", "time", "kept", "accuracy predicted", "accuracy");
 }
 
@@ -45,8 +45,8 @@ void outcome_row(struct cli_table *t, const struct job_view *j, struct outcome_s
 		      !promised || !j->r.slo_outcome ? ""
 		      : j->r.slo_outcome == SLO_MET  ? "yes"
 						     : "NO");
-	cli_table_number(t, done ? j->r.predicted_accuracy : NAN);
-	cli_table_number(t, j->r.accuracy);
+	cli_table_accuracy(t, done ? j->r.predicted_accuracy : NAN);
+	cli_table_accuracy(t, j->r.accuracy);
 
 	sums->rejected += j->r.state == JOB_REJECTED;
 	if (promised && j->r.slo_outcome) {
@@ -70,7 +70,7 @@ void outcome_summary(const struct outcome_sums *s, struct strbuf *out)
 
 	strbuf_puts(out, "\n");
 	if (s->promised)
-		strbuf_printf(out, "objectives   %zu of %zu promised were met: %s\n", s->kept, s->promised,
+		strbuf_printf(out, "promises     %zu of %zu were kept: %s\n", s->kept, s->promised,
 			      cli_percent((double)s->kept / (double)s->promised, share));
 	if (s->by_chance)
 		strbuf_printf(out, "by chance    %zu of %zu were in time, without a promise\n",

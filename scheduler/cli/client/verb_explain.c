@@ -25,10 +25,10 @@ static void put_decision(const struct decision_view *d, const struct job_view *j
 	if (d->model)
 		strbuf_printf(out, ", model %s", cli_clean(d->model));
 	if (!isnan(d->took_us))
-		strbuf_printf(out, ", in %.3g us", d->took_us);
+		strbuf_printf(out, ", in %s", text_seconds(1e-6 * d->took_us, a));
 	strbuf_puts(out, "\n");
 	if (!isnan(d->slo_s))
-		strbuf_printf(out, "objective %s%s\n", text_seconds(d->slo_s, a), start ? " left" : "");
+		strbuf_printf(out, "limit %s%s\n", text_seconds(d->slo_s, a), start ? " left" : "");
 	decision_view_other(d, "", out);
 	decision_view_price(d, out);
 	decision_view_table(d, out, colour, every);
@@ -36,9 +36,9 @@ static void put_decision(const struct decision_view *d, const struct job_view *j
 	/* At a start no job is refused: a promise that was made is kept as well as possible. */
 	if (d->chosen < 0 || job->r.verdict == VERDICT_REJECTED) {
 		if (isnan(d->smallest_slo_s))
-			strbuf_puts(out, "no objective could have been promised\n");
+			strbuf_puts(out, "no limit could have been promised\n");
 		else
-			strbuf_printf(out, "the shortest objective that could have been promised: %s\n",
+			strbuf_printf(out, "the shortest limit that could have been promised: %s\n",
 				      text_seconds_up(d->smallest_slo_s, b));
 		if (!isnan(d->offer.chance)) {
 			decision_offer(d, "without a promise: ", out);

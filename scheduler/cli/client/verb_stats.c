@@ -30,16 +30,14 @@ static void put_counts(struct strbuf *out, const struct json *object)
 	strbuf_puts(out, comma[0] ? "\n" : "none\n");
 }
 
-static void put_queue(struct strbuf *out, const struct json *q, const struct json *wait,
-		      const struct json *other_load)
+static void put_queue(struct strbuf *out, const struct json *q, const struct json *other_load)
 {
 	double processes = cli_json_number(other_load, "processes");
-	char a[32], b[32];
+	char a[32];
 
 	label(out, "machine");
-	strbuf_printf(out, "%.0f of %.0f cpus in use, %.0f running, %.0f waiting",
-		      cli_json_number(q, "slots_used"), cli_json_number(q, "slots"),
-		      cli_json_number(q, "running"), cli_json_number(q, "length"));
+	strbuf_printf(out, "%.0f of %.0f cpus in use, %.0f running", cli_json_number(q, "slots_used"),
+		      cli_json_number(q, "slots"), cli_json_number(q, "running"));
 	if (cli_json_number(q, "gpus") > 0.0)
 		strbuf_printf(out, "; %.0f of %.0f gpus in use", cli_json_number(q, "gpus_used"),
 			      cli_json_number(q, "gpus"));
@@ -50,12 +48,6 @@ static void put_queue(struct strbuf *out, const struct json *q, const struct jso
 		label(out, "other load");
 		strbuf_printf(out, "%.3g processes of other programs use the machine\n", processes);
 	}
-	if (isnan(cli_json_number(wait, "mean_s")))
-		return;
-	label(out, "waits");
-	strbuf_printf(out, "%s on average, 95 %% at most %s\n",
-		      text_seconds(cli_json_number(wait, "mean_s"), a),
-		      text_seconds(cli_json_number(wait, "p95_s"), b));
 }
 
 /* What the engine says that the cluster has; absent where none is watched. */
@@ -100,12 +92,30 @@ static void put_promises(struct strbuf *out, const struct json *slo)
 	double met = cli_json_number(slo, "met"), missed = cli_json_number(slo, "missed");
 	char a[32];
 
-	label(out, "objectives");
+	label(out, "promises");
 	if (!(met + missed > 0.0))
 		strbuf_puts(out, "no promised job has ended yet\n");
 	else
-		strbuf_printf(out, "%.0f of %.0f met: %s\n", met, met + missed,
+		strbuf_printf(out, "%.0f of %.0f kept: %s\n", met, met + missed,
 			      cli_percent(cli_json_number(slo, "attainment"), a));
+}
+
+/* Refused at once, and waiting now. */
+static void put_others(struct strbuf *out, const struct json *submitted, const struct json *queue,
+		       const struct json *wait)
+{
+	double refused = cli_json_number(submitted, "rejected"), waiting = cli_json_number(queue, "length");
+	char a[32], b[32];
+
+	label(out, "refused");
+	strbuf_printf(out, refused > 0.0 ? "%.0f: no batch size was in time\n" : "none\n", refused);
+	label(out, "waiting");
+	strbuf_printf(out, waiting > 0.0 ? "%.0f" : "none", waiting);
+	if (!isnan(cli_json_number(wait, "mean_s")))
+		strbuf_printf(out, "; so far a wait was %s on average, 95 %% at most %s",
+			      text_seconds(cli_json_number(wait, "mean_s"), a),
+			      text_seconds(cli_json_number(wait, "p95_s"), b));
+	strbuf_puts(out, "\n");
 }
 
 static void put_chances(struct strbuf *out, const struct json *chances)
@@ -118,11 +128,14 @@ static void put_chances(struct strbuf *out, const struct json *chances)
 	strbuf_printf(out, "%.0f of %.0f met, without a promise\n", met, ended);
 }
 
-static void put_health(struct strbuf *out, const struct json *v)
+/* Of interest to who runs the daemon; unless `every`, only what is wrong. */
+static void put_health(struct strbuf *out, const struct json *v, bool every)
 {
 	const struct json *store = json_get(v, "store"), *decision = json_get(v, "decision");
 	char a[32], b[32];
 
+	if (!every && !json_bool(json_get(store, "failed"), false))
+		return;
 	if (cli_json_number(decision, "n") > 0.0) {
 		label(out, "decisions");
 		strbuf_printf(out, "%.0f, %s on average, 99 %% within %s\n", cli_json_number(decision, "n"),
@@ -179,14 +192,14 @@ static void put_types(struct strbuf *out, const struct json *all, bool colour)
 
 	if (!json_size(all))
 		return;
-	cli_table_head(&t, "lrrrrr", "type", "jobs", "error (MAPE)", "bias", "objectives met", "accuracy");
+	cli_table_head(&t, "lrrrrr", "type", "jobs", "error (MAPE)", "bias", "limits met", "accuracy");
 	for (const struct json *e = json_first(all); e; e = json_next(e)) {
 		cli_table_add(&t, "%s", json_string(json_get(e, "type"), "?"));
 		cli_table_add(&t, "%.0f", cli_json_number(e, "n"));
 		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "mape"), a));
 		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "bias"), a));
 		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "attainment"), a));
-		cli_table_add(&t, "%s", cli_number(cli_json_number(e, "mean_accuracy"), a));
+		cli_table_add(&t, "%s", text_accuracy(cli_json_number(e, "mean_accuracy"), a));
 	}
 	strbuf_puts(out, "\npredictions by type\n");
 	cli_table_print(&t, out, colour);
@@ -307,15 +320,16 @@ static int stats(const struct cli *c, const struct json *v)
 	bool colour = cli_colour(c);
 	int code;
 
+	put_promises(&out, json_get(v, "slo"));
+	put_chances(&out, json_get(v, "by_chance"));
+	put_others(&out, json_get(v, "submissions"), json_get(v, "queue"), json_get(v, "wait"));
 	label(&out, "jobs");
 	put_counts(&out, json_get(v, "jobs"));
 	label(&out, "submitted");
 	put_counts(&out, json_get(v, "submissions"));
-	put_promises(&out, json_get(v, "slo"));
-	put_chances(&out, json_get(v, "by_chance"));
-	put_queue(&out, json_get(v, "queue"), json_get(v, "wait"), json_get(v, "outside"));
+	put_queue(&out, json_get(v, "queue"), json_get(v, "outside"));
 	put_cluster(&out, json_get(v, "cluster"));
-	put_health(&out, v);
+	put_health(&out, v, c->verbose);
 	put_learning(&out, json_get(v, "learning"));
 	put_coverage(&out, json_get(v, "coverage"), colour);
 	put_kept(&out, json_get(json_get(v, "learning"), "kept"), colour);
@@ -332,12 +346,14 @@ int verb_stats(int argc, char **argv)
 	const struct cli_option option[] = { CLIENT_OPTIONS(at), { 0 } };
 	const struct cli_usage usage = {
 		.verb = "stats",
-		.synopsis = "[--json]",
-		.what = "Shows how well the daemon works: time limits met, how often the bounds held at "
+		.synopsis = "[-v] [--json]",
+		.what = "Shows how well the daemon works: promises kept, how often the bounds held at "
 			"each\n"
 			"confidence, the error of predictions by job type, the queue, the tenants that share "
 			"the\n"
-			"machine, what was learned from the jobs, and the health of the storage.",
+			"machine, what was learned from the jobs, and with -v (or where it failed) the "
+			"health of the "
+			"storage.",
 		.option = option,
 		.json = true,
 		.examples = "  postrider stats --json\n",

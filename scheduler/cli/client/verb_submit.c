@@ -30,6 +30,12 @@ static void put_awaited(const struct submit_answer *a, struct strbuf *out)
 		      a->job.r.after_ok ? " well" : "");
 }
 
+/* Why it was not taken; NULL: nobody said. */
+static const char *why(const struct submit_answer *a)
+{
+	return a->has_job ? a->job.r.reason : a->reason;
+}
+
 static void put_headline(const struct submit_answer *a, bool dry_run, struct strbuf *out)
 {
 	bool any_objective = !isnan(a->has_job ? a->job.r.slo_s : a->decision.slo_s);
@@ -50,13 +56,12 @@ static void put_headline(const struct submit_answer *a, bool dry_run, struct str
 		else if (any_objective)
 			strbuf_printf(out, "admitted as best effort: %s cannot be promised\n", want);
 		else
-			strbuf_puts(out, "admitted as best effort: it has no objective\n");
+			strbuf_puts(out, "admitted as best effort: it has no limit\n");
 		break;
 	case SUBMIT_CHANCE: strbuf_printf(out, "admitted by chance: %s cannot be promised\n", want); break;
 	case SUBMIT_REJECTED:
-		if (a->has_decision && decision_view_impossible(&a->decision) && a->has_job &&
-		    a->job.r.reason)
-			strbuf_printf(out, "rejected: %s\n", cli_clean(a->job.r.reason));
+		if (a->has_decision && isnan(a->decision.smallest_slo_s) && why(a))
+			strbuf_printf(out, "rejected: %s\n", cli_clean(why(a)));
 		else if (any_objective)
 			strbuf_printf(out, "rejected: no batch meets %s\n", want);
 		else
@@ -95,7 +100,7 @@ static void put_taken(const struct submit_answer *a, struct strbuf *out)
 	if (a->verdict == SUBMIT_CHANCE && !isnan(k->chance))
 		strbuf_printf(out, "  chance     %s to be in time\n", cli_chance(k->chance, x));
 	if (!isnan(k->accuracy))
-		strbuf_printf(out, "  accuracy   %s expected\n", cli_number(k->accuracy, x));
+		strbuf_printf(out, "  accuracy   %s expected\n", text_accuracy(k->accuracy, x));
 	alternatives_text(&a->decision.beside, "  ", out);
 	for (const struct json *b = json_first(a->decision.failing); b; b = json_next(b))
 		strbuf_printf(out, "  left out   batch %s: runs with it failed\n",
@@ -113,10 +118,10 @@ static void put_refusal(const struct submit_answer *a, struct strbuf *out)
 	char up[32];
 
 	if (a->has_decision && !isnan(a->decision.smallest_slo_s))
-		strbuf_printf(out, "  the shortest objective that could be promised: %s\n",
+		strbuf_printf(out, "  the shortest limit that could be promised: %s\n",
 			      text_seconds_up(a->decision.smallest_slo_s, up));
-	else if (a->has_decision && !impossible)
-		strbuf_puts(out, "  no objective could be promised at that confidence\n");
+	else if (a->has_decision && !impossible && !why(a))
+		strbuf_puts(out, "  no limit could be promised at that confidence\n");
 	if (a->has_decision)
 		alternatives_text(&a->decision.beside, "  ", out);
 	if (a->has_decision)
@@ -146,7 +151,7 @@ void submit_answer_put(const struct submit_answer *a, bool dry_run, const struct
 	/* The daemon accepts a job of a new kind to learn from it. */
 	if (a->verdict == SUBMIT_BEST_EFFORT && a->has_job && a->job.r.reason && !a->duplicate)
 		strbuf_printf(out, "  note       %s\n", cli_clean(a->job.r.reason));
-	else if (a->reason)
+	else if (a->reason && a->verdict != SUBMIT_REJECTED)
 		strbuf_printf(out, "  note       %s\n", cli_clean(a->reason));
 	if (a->probe)
 		strbuf_printf(out,

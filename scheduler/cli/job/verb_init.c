@@ -240,7 +240,7 @@ static void put_trial(const struct init *in, struct strbuf *out)
 	if (isnan(c->accuracy))
 		strbuf_puts(out, "  accuracy  none was found\n");
 	else
-		strbuf_printf(out, "  accuracy  %s, found as %s%s\n", cli_number(c->accuracy, a),
+		strbuf_printf(out, "  accuracy  %s, found as %s%s\n", text_accuracy(c->accuracy, a),
 			      cli_clean(c->found),
 			      c->percent                             ? ", in percent"
 			      : in->d.result.scale == OUTPUT_SMALLER ? ", v counts as 1 / (1 + v)"
@@ -255,12 +255,12 @@ static void put_trial(const struct init *in, struct strbuf *out)
 			"if it prints\n            some, \"result\": {\"epoch_regex\": \"round ([0-9]+)\"} "
 			"in "
 			"job.json finds them\n");
-	strbuf_printf(out, "  memory    %s MB\n", cli_number(c->max_rss_mb, a));
+	strbuf_printf(out, "  memory    %s MB\n", cli_short(c->max_rss_mb, a));
 	if (c->threads)
 		strbuf_printf(out, "  threads   %zu%s\n", c->threads,
 			      c->threads > 1 ? " in one process" : "");
 	strbuf_printf(out, "  cpus      %s in the mean, so %.0f %s counted for a job\n",
-		      cli_number(c->job_cpu_mean / 100.0, b), cpus_of(in), cpus_of(in) > 1.0 ? "are" : "is");
+		      cli_short(c->job_cpu_mean / 100.0, b), cpus_of(in), cpus_of(in) > 1.0 ? "are" : "is");
 	if (in->trial.other_load > 0.5)
 		strbuf_printf(out, "  others    %.1f processes of other programs wanted a cpu meanwhile\n",
 			      in->trial.other_load);

@@ -180,7 +180,7 @@ struct answer {
 static const enum decide_reason reason_all[] = { REASON_SLO_EXCEEDED,   REASON_NO_BOUND, REASON_EXTRAPOLATED,
 						 REASON_LOWER_ACCURACY, REASON_SLOWER,   REASON_UNSTABLE,
 						 REASON_BEYOND_MODEL };
-static const char *const reason_words[] = { "bound above the SLO",
+static const char *const reason_words[] = { "bound above the limit",
 					    "no bound at this confidence",
 					    "outside the training table",
 					    "less accurate",
@@ -270,8 +270,8 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 	cli_table_init(&t, isnan(a->slo_s) ? "lrrrrll" : "lrrrrrll");
 	cli_table_add(&t, " ");
 	cli_table_add(&t, "%s", m->schema->decision);
-	cli_table_add(&t, "time s");
-	cli_table_add(&t, "upper s (%g %%)", 100.0 * d->confidence);
+	cli_table_add(&t, "time");
+	cli_table_add(&t, "bound (%g %%)", 100.0 * d->confidence);
 	cli_table_add(&t, "accuracy");
 	if (!isnan(a->slo_s))
 		cli_table_add(&t, "chance");
@@ -293,9 +293,9 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 		}
 		cli_table_add(&t, "%s", (int)i == d->chosen ? "*" : " ");
 		cli_table_add(&t, "%s", text_shortest(k->decision, x));
-		cli_table_add(&t, "%s", isnan(k->time_s) ? "" : cli_number(k->time_s, x));
-		cli_table_add(&t, "%s", isnan(k->time_s) ? "" : cli_number(k->upper_s, x));
-		cli_table_add(&t, "%s", isnan(k->accuracy) ? "" : cli_number(k->accuracy, x));
+		cli_table_add(&t, "%s", isnan(k->time_s) ? "" : text_seconds(k->time_s, x));
+		cli_table_add(&t, "%s", isnan(k->upper_s) ? "" : text_seconds(k->upper_s, x));
+		cli_table_add(&t, "%s", isnan(k->accuracy) ? "" : text_accuracy(k->accuracy, x));
 		if (!isnan(a->slo_s))
 			cli_table_add(&t, "%s", isnan(k->chance) ? "" : cli_chance(k->chance, x));
 		cli_table_add(&t, "%s", k->feasible ? "yes" : "no");
@@ -315,9 +315,9 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 		strbuf_puts(out, "chosen    none\n");
 	alternatives_text(&a->beside, "", out);
 	if (!isnan(a->headroom_s))
-		strbuf_printf(out, "headroom  %s of an SLO of %s\n", text_seconds(a->headroom_s, x),
+		strbuf_printf(out, "headroom  %s of a limit of %s\n", text_seconds(a->headroom_s, x),
 			      text_seconds(a->slo_s, y));
-	strbuf_printf(out, "decided   in %.1f us\n", a->took_us);
+	strbuf_printf(out, "decided   in %s\n", text_seconds(1e-6 * a->took_us, x));
 	strbuf_printf(out, "model     %s%s%s, %zu rows, %s\n", m->time.predictor.ops->name,
 		      m->accuracy.predictor.ops ? " and " : "",
 		      m->accuracy.predictor.ops ? m->accuracy.predictor.ops->name : "", m->data_rows,
@@ -337,7 +337,7 @@ static void say_rejected(const struct model *m, const struct answer *a)
 	const struct decision *d = &a->decision;
 	char slo[32], least[32], x[32], y[32];
 
-	fprintf(stderr, "postrider: rejected: no %s meets the SLO of %s at %g %%; ",
+	fprintf(stderr, "postrider: rejected: no %s meets the limit of %s at %g %%; ",
 		cli_clean(m->schema->decision), text_seconds(a->slo_s, slo), 100.0 * d->confidence);
 	if (d->beyond)
 		fprintf(stderr,
@@ -355,7 +355,7 @@ static void say_rejected(const struct model *m, const struct answer *a)
 			"errors and needs %zu\n",
 			m->time.conformal.groups, conformal_least(d->confidence));
 	else
-		fprintf(stderr, "the shortest SLO that could be promised at %g %%: %s\n",
+		fprintf(stderr, "the shortest limit that could be promised at %g %%: %s\n",
 			100.0 * d->confidence, text_seconds_up(d->smallest_slo_s, least));
 	if (!isnan(d->offer.chance))
 		fprintf(stderr, "postrider: without a promise: %s chance with %s %s\n",

@@ -137,7 +137,7 @@ int profile_plan_text(const struct profile_campaign *k, const struct cli *c, str
 		table_setting(&t, d, p->level);
 		if (mixed)
 			table_beside(&t, d, p);
-		cli_table_add(&t, "%s", k->estimate.n ? cli_number(expected_s, a) : "");
+		cli_table_add(&t, "%s", k->estimate.n ? cli_short(expected_s, a) : "");
 		cli_table_add(&t, "%s", k->journal.run[i].done ? "yes" : "");
 	}
 	cli_table_print(&t, out, cli_colour_stdout(c));
@@ -271,7 +271,7 @@ static void put_suggestions(struct strbuf *out, const struct cli *c, const struc
 
 		profile_grid_at(d, s->setting, level);
 		table_setting(&t, d, level);
-		cli_table_add(&t, "%s", cli_number(s->time_s, a));
+		cli_table_add(&t, "%s", cli_short(s->time_s, a));
 		cli_table_add(&t, "%s", cli_percent(s->uncertainty, a));
 		cli_table_add(&t, "%zu", s->replications);
 		if (s->family)

@@ -344,7 +344,7 @@ static void sweep_table(const struct sweep_view *v, bool shares, bool colour, st
 
 void sweep_view_print(const struct sweep_view *v, bool colour, struct strbuf *out)
 {
-	strbuf_puts(out, "SLOs met of all:\n");
+	strbuf_puts(out, "limits met of all:\n");
 	sweep_table(v, true, colour, out);
 	strbuf_puts(out, "\nAccuracy, missed and rejected as 0:\n");
 	sweep_table(v, false, colour, out);

@@ -32,12 +32,12 @@ static void print_head(const struct paper_result *r, struct strbuf *out)
 	strbuf_printf(out, "The experiment of the Courier paper (section 5) in the world %s; seed %llu.\n",
 		      cli_clean(r->spec), (unsigned long long)r->seed);
 	if (r->own_table)
-		strbuf_puts(out, "Objectives as in the paper: Normal(300, 100) s.\n");
+		strbuf_puts(out, "Limits as in the paper: Normal(300, 100) s.\n");
 	else
 		strbuf_printf(out,
 			      "This is another table than the paper's: its mean time is %.3g s, the paper's "
 			      "298.7 s, so "
-			      "objectives are\nscaled by %.4g: Normal(%.3g, %.3g) s.\n",
+			      "limits are\nscaled by %.4g: Normal(%.3g, %.3g) s.\n",
 			      r->table_mean_s, r->scale, 300.0 * r->scale, 100.0 * r->scale);
 	if (r->cpus_moved)
 		strbuf_puts(out, "Some jobs of Table 9 have more cpus than this table knows: the nearest "
@@ -50,7 +50,7 @@ static void print_head(const struct paper_result *r, struct strbuf *out)
 	strbuf_printf(out,
 		      "Each job: njobs equal jobs start together, %d replications, means count. Where no "
 		      "batch meets the "
-		      "objective, the\nfastest one runs, as in the paper, and nothing is promised. postrider "
+		      "limit, the\nfastest one runs, as in the paper, and nothing is promised. postrider "
 		      "decides on the "
 		      "%g %% bound, the others on the\nexpected time.\n\n",
 		      PAPER_REPLICATIONS, 100.0 * r->confidence);
@@ -72,7 +72,7 @@ static void print_table9(const struct paper_result *r, bool colour, struct strbu
 		      cli_clean(strbuf_text(&job)));
 	strbuf_release(&job);
 	cli_table_init(&t, "rrrrlrrrrrrl");
-	compare_view_row(&t, "N", "cpus", "njobs", "SLO s", "by", "batch*", "acc.*", "time* s", "bound* s",
+	compare_view_row(&t, "N", "cpus", "njobs", "limit s", "by", "batch*", "acc.*", "time* s", "bound* s",
 			 "acc.", "time s", " ", NULL);
 	for (size_t i = 0; i < five->n; i++) {
 		const struct paper_row *p = &paper_table9[i];
@@ -168,7 +168,7 @@ static void print_figure9(const struct paper_result *r, bool colour, struct strb
 	struct cli_table t;
 	char a[32];
 
-	strbuf_puts(out, "\nFigure 9: time as a part of the SLO (above 100 % it is missed) and accuracy\n");
+	strbuf_puts(out, "\nFigure 9: time as a part of the limit (above 100 % it is missed) and accuracy\n");
 	cli_table_init(&t, "rrrrrrr");
 	cli_table_add(&t, "N");
 	for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {

@@ -221,12 +221,12 @@ static void print_text(const struct cli *c, const struct trace *t, const struct 
 		strbuf_printf(out, "arrivals    %s a second, one in %s\n", cli_number(s->rate, a),
 			      text_seconds(1.0 / s->rate, b));
 	if (s->objectives)
-		strbuf_printf(out, "objectives  %zu jobs: %s, %s, %s, %s, %s (least, quartiles, most)\n",
+		strbuf_printf(out, "limits      %zu jobs: %s, %s, %s, %s, %s (least, quartiles, most)\n",
 			      s->objectives, text_seconds(s->slo[0], a), text_seconds(s->slo[1], b),
 			      text_seconds(s->slo[2], d), text_seconds(s->slo[3], e),
 			      text_seconds(s->slo[4], f));
 	else
-		strbuf_puts(out, "objectives  none\n");
+		strbuf_puts(out, "limits      none\n");
 	strbuf_printf(out, "cpus        %s a job on average, at most %" PRIu32 "\n",
 		      cli_number(s->cpus_mean, a), s->cpus_most);
 	if (s->best_effort || s->recurring || s->open_epochs)

@@ -18,7 +18,7 @@ const struct layer_entry layer_all[] = {
 	{ LAYER_KINDS, "kinds", "how much neighbours slow a job down depends on their kind" },
 	{ LAYER_OTHER_WORK, "other-work", "processes that are not ours make jobs slower" },
 	{ LAYER_USUAL_LOAD, "usual-load", "those processes stay as they were on average, not as now" },
-	{ LAYER_START_LAG, "start-lag", "an objective allows for the time that a start takes" },
+	{ LAYER_START_LAG, "start-lag", "a limit allows for the time that a start takes" },
 	{ LAYER_BIAS, "bias", "ended jobs correct the expected time" },
 	{ LAYER_QUANTILE, "quantile", "ended jobs correct the width of bounds" },
 	{ LAYER_NEW_FAMILY, "new-family", "runs of a family that is not in the table correct its times" },

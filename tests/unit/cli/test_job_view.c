@@ -149,7 +149,7 @@ TEST(test_a_queued_job_shows_why_it_waits)
 	      (const char *const[]){
 		      "job 13: queued\n", "decided again when it starts", "starts      in 12 s\n",
 		      "waits       2 of 4 cpus are free, it wants 4\n",
-		      "ends        in 40 s (at most 55 s): predicted to miss its objective\n", NULL },
+		      "ends        in 40 s (at most 55 s): predicted to miss its limit\n", NULL },
 	      "job 13 queued, batch 64, starts in 12 s, ends in 40 s (at most 55 s), predicted to be late");
 }
 
@@ -160,16 +160,16 @@ TEST(test_an_ended_job_shows_how_and_whether_in_time)
 	      "\"max_rss_mb\":"
 	      "120,\"slo_outcome\":\"met\",\"slack_s\":19.6}",
 	      (const char *const[]){ "5 s ago, ran 40.2 s, 40.4 s since it was submitted",
-				     "exit code 0, accuracy 0.9300", "memory 120.0 MB",
-				     "objective met, 19.6 s to spare", NULL },
-	      "job 14 done, batch 128 after 40.4 s, exit code 0, accuracy 0.9300, objective met, 19.6 s to "
+				     "exit code 0, accuracy 0.9300", "memory 120 MB",
+				     "limit met, 19.6 s to spare", NULL },
+	      "job 14 done, batch 128 after 40.4 s, exit code 0, accuracy 0.9300, limit met, 19.6 s to "
 	      "spare");
 	shows("{\"job\":\"15\",\"state\":\"failed\",\"signal\":9,\"slo_outcome\":\"missed\",\"slack_s\":-3,"
 	      "\"reason\":\"it ran "
 	      "longer than 5 s\"}",
 	      (const char *const[]){ "ended by signal 9 (Killed)", "missed by 3 s", "it ran longer than 5 s",
 				     NULL },
-	      "job 15 failed, ended by signal 9 (Killed), objective missed by 3 s: it ran longer than 5 s");
+	      "job 15 failed, ended by signal 9 (Killed), limit missed by 3 s: it ran longer than 5 s");
 }
 
 TEST(test_tenant_epochs_and_an_early_stop_are_shown)
@@ -207,7 +207,7 @@ TEST(test_tenant_epochs_and_an_early_stop_are_shown)
 	shows(stopped,
 	      (const char *const[]){ "batch       128, 12 epochs\n",
 				     "stopped     after epoch 9, to be in time\n", NULL },
-	      "job 3 done, batch 128, 12 epochs, stopped after epoch 9, objective met, 2 s to spare");
+	      "job 3 done, batch 128, 12 epochs, stopped after epoch 9, limit met, 2 s to spare");
 	/* A user in no tenant is one alone: a column of that would tell nothing. */
 	cli_table_init(&t, JOB_VIEW_ALIGN);
 	job_view_header(&t);
@@ -367,7 +367,7 @@ TEST(test_a_decision_says_why_each_candidate_lost)
 	assert_true(d.taken.batch == 128.0);
 	decision_view_table(&d, &out, false, false);
 	has(strbuf_text(&out), "bound (90 %)");
-	has(strbuf_text(&out), "bound 88 s is over the objective of 60 s; job 7 would miss its promise");
+	has(strbuf_text(&out), "bound 88 s is over the limit of 60 s; job 7 would miss its promise");
 	has(strbuf_text(&out), "*    128");
 	has(strbuf_text(&out), "chosen");
 	has(strbuf_text(&out), "accuracy 0.9000 is below the 0.9400 of batch 128");
@@ -394,7 +394,7 @@ TEST(test_the_column_outside_the_training_table_is_named)
 TEST(test_every_reason_has_a_phrase)
 {
 	static const char *const phrase[][2] = {
-		{ "slo_exceeded", "waits up to 9 s and takes up to 58 s: over the objective of 60 s" },
+		{ "slo_exceeded", "waits up to 9 s and takes up to 58 s: over the limit of 60 s" },
 		{ "no_bound", "too few past runs for a bound at 90 %" },
 		{ "extrapolated", "outside the data the model was trained on" },
 		{ "lower_accuracy", "accuracy 0.9000 is below the 0.9400 of batch 128" },

@@ -260,21 +260,21 @@ TEST(test_submit_says_what_was_passed_over_for_others)
 								 ",\"slo_s\":10,\"confidence\":0.9,\"batch\":"
 								 "256") ","
 									"\"decision\":{\"chosen\":0,"
+									"\"passed_over\":{\"batch\":16,"
+									"\"epochs\":4,\"accuracy\":0.92,"
+									"\"why\":\"price\",\"cost\":0.5},"
+									"\"with_more_time\":{\"batch\":8,"
+									"\"epochs\":1,\"accuracy\":0.95,"
+									"\"needs_s\":28.04},"
 									"\"candidates\":["
 									"{\"batch\":256,\"accuracy\":0.86,"
-									"\"reasons\":[]},"
-									"{\"batch\":64,\"accuracy\":0.9,"
-									"\"cost\":0.2,\"reasons\":[\"price\"]"
-									"},"
-									"{\"batch\":16,\"epochs\":4,"
-									"\"accuracy\":0.92,\"cost\":0.5,"
-									"\"reasons\":[\"price\"]},"
-									"{\"batch\":8,\"accuracy\":0.95,"
-									"\"reasons\":[\"slo_exceeded\"]}]}")),
+									"\"reasons\":[]}]}")),
 		  STAY),
 	    "digits");
-	has(out, "passed     batch 16 with 4 epochs, accuracy 0.92");
-	has(out, "other jobs can use its capacity better: it would cost them 0.5");
+	has(out, "passed     16 x 4 epochs, accuracy 0.9200: to leave room for other jobs, which would lose "
+		 "0.5 of "
+		 "accuracy\n");
+	has(out, "more time  with 28.1 s: 8 x 1 epoch, accuracy 0.9500\n");
 	RUN(0, verb_submit, STEPS(HEAR(NULL), SAY(OK(1, TAKEN)), STAY), "digits");
 	assert_null(strstr(out, "passed"));
 }
@@ -325,7 +325,7 @@ TEST(test_submit_of_a_rejected_job_leaves_with_3)
 {
 	RUN(3, verb_submit, STEPS(HEAR(NULL), SAY(OK(1, TURNED_DOWN)), STAY), "digits --slo 20");
 	has(out, "job 13 rejected: no batch meets 20 s at 90 %\n");
-	has(out, "could be promised: 37.50 s\n");
+	has(out, "could be promised: 37.5 s\n");
 	has(out, "postrider explain 13");
 	RUN(3, verb_submit, STEPS(HEAR("\"watch\":true"), SAY(OK(1, TURNED_DOWN)), STAY),
 	    "digits --slo 20 --wait -q");
@@ -537,7 +537,7 @@ TEST(test_submit_of_many_goes_on_after_a_bad_line)
 	snprintf(line, sizeof line, "--jsonl %s", path);
 	RUN(3, verb_submit, many_steps, line);
 	has(out, "line 1: promised: job 12 queued");
-	has(out, "line 4: rejected: job 13 rejected; could be promised: 37.50 s\n");
+	has(out, "line 4: rejected: job 13 rejected; could be promised: 37.5 s\n");
 	has(out, "line 7: best effort before: job 9 done, no accuracy found in its output\n");
 	has(err, "many.jsonl:3: ");
 	has(err, "many.jsonl:5: ");
@@ -766,11 +766,11 @@ TEST(test_explain_shows_decisions_and_estimates)
 
 	RUN(0, verb_explain, step, "5");
 	has(out, "decided at arrival, ");
-	has(out, "bound 88 s is over the objective of 60 s");
+	has(out, "bound 88 s is over the limit of 60 s");
 	has(out, "capacity costs 0.000325 of accuracy a process-second");
 	has(out, "costs others");
 	has(out, "0.0217");
-	has(out, "could have been promised: 88.00 s\n");
+	has(out, "could have been promised: 88 s\n");
 	has(out, "how the estimate moved\n");
 	has(out, "+3 s");
 	RUN(0, verb_explain, step, "5 --json");
@@ -849,8 +849,10 @@ TEST(test_stats)
 	has(out, "3 queued, 40 done\n");
 	has(out, "40 promised, 2 best effort, 5 by chance\n");
 	has(out, "by chance    3 of 5 met, without a promise\n");
-	has(out, "38 of 40 met: 95.0 %\n");
-	has(out, "4 of 4 cpus in use, 2 running, 3 waiting; used so far: 80.0 %\n");
+	has(out, "promises     38 of 40 kept: 95.0 %\n");
+	assert_true(strstr(out, "promises ") == out);
+	has(out, "4 of 4 cpus in use, 2 running; used so far: 80.0 %\n");
+	has(out, "waiting      3");
 	has(out, "FAILED: no job is accepted until it is repaired");
 	has(out, "90.0 %    40            37  92.5 %\n");
 	has(out, "digits    40         5.0 %  -1.0 %");

@@ -250,7 +250,7 @@ LIFE_TEST(test_life_of_a_rejected_job_is_over_and_says_what_could_be_promised)
 		double smallest_s;
 		const char *why;
 	} c[] = {
-		{ 0, 75.5, "no batch meets 60 s at confidence 0.9; 75.5 s could be promised" },
+		{ 0, 75.5, "no batch meets 60 s at 90 %; the shortest limit that could be promised: 75.5 s" },
 		{ REASON_TOO_WIDE, NAN, "it wants 2 cpus, more than are handed out" },
 		{ REASON_MEMORY, NAN, "every batch needs more memory than there is" },
 		{ REASON_UNSTABLE, NAN,
@@ -259,7 +259,7 @@ LIFE_TEST(test_life_of_a_rejected_job_is_over_and_says_what_could_be_promised)
 		{ REASON_BREAKS_PROMISE, NAN, "every batch would break a promise already made (job 42)" },
 		{ REASON_PRICE, NAN,
 		  "every batch would cost other jobs more than it brings, as busy as the machine is now" },
-		{ REASON_SLOWER, NAN, "no batch can be promised at any objective" },
+		{ REASON_SLOWER, NAN, "no batch can be promised at any limit" },
 	};
 
 	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {

@@ -343,7 +343,7 @@ TEST(test_bad_specs_are_refused_by_key)
 		{ "poisson,cpus=1|x", "cpus='1|x'" },
 		{ "poisson,slo=normal:300", "slo='normal:300'" },
 		{ "poisson,slo=uniform:5:2", "slo='uniform:5:2'" },
-		{ "poisson,slo=5,slo_min=6", "above every objective" },
+		{ "poisson,slo=5,slo_min=6", "above every limit" },
 		{ "poisson,confidence=1", "confidence='1'" },
 		{ "poisson,tenants=a:0", "tenants='a:0'" },
 		{ "poisson,tenants=a|a", "tenants='a|a'" },

@@ -396,13 +396,13 @@ TEST(test_sentences_follow_the_data)
 
 	assert_non_null(strstr(page, "b meets most, with 75.0" PERCENT ", 25 points ahead of a."));
 	assert_non_null(strstr(
-		page, "Against the baseline a, b is better in SLOs met of all (+25.0 points, p 0.001)"));
+		page, "Against the baseline a, b is better in limits met of all (+25.0 points, p 0.001)"));
 	assert_non_null(strstr(page, "No other policy is better in both: a (50.0" PERCENT
 				     " met, accuracy 0.9000), b (75.0" PERCENT " met"));
 	free(page);
 	page = page_of_two(0.75, 0.5, 0.001);
 	assert_non_null(strstr(page, "a meets most, with 75.0" PERCENT ", 25 points ahead of b."));
-	assert_non_null(strstr(page, "b is worse in SLOs met of all (\xe2\x88\x92"
+	assert_non_null(strstr(page, "b is worse in limits met of all (\xe2\x88\x92"
 				     "25.0 points, p 0.001)"));
 	assert_non_null(strstr(page, "Another does at least as well in both as b."));
 	free(page);
@@ -559,7 +559,7 @@ TEST(test_a_sweep_is_a_figure)
 		   "{\"value\":2,\"policies\":[{\"name\":\"p\",\"attainment_all\":0.75}]}]}");
 	page = page_of(dir);
 	assert_non_null(strstr(page, "As slo.scale goes from 0.5 to 2, p meets 25.0" PERCENT
-				     " to 75.0" PERCENT " of all SLOs."));
+				     " to 75.0" PERCENT " of all limits."));
 	assert_well_formed(page);
 	free(page);
 }

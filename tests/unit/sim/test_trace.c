@@ -196,7 +196,7 @@ TEST_WITH(test_scaling_changes_objectives_and_gaps_alone, NULL, disarm)
 		assert_int_equal(half->job[i].kind, t->job[i].kind);
 	}
 	assert_true(half->fingerprint != t->fingerprint);
-	assert_non_null(strstr(half->about, "objectives x 0.5, load x 2"));
+	assert_non_null(strstr(half->about, "limits x 0.5, load x 2"));
 	assert_int_equal(trace_scale(t, 0.0, 1.0, &err), -ERR_ARG);
 	assert_int_equal(trace_scale(t, 1.0, NAN, &err), -ERR_ARG);
 	assert_int_equal(trace_scale(t, INFINITY, 1.0, &err), -ERR_ARG);

@@ -61,7 +61,7 @@ function showEnded(u) {
 	const key = u.ended.map((j) => j.job).join() + older.length;
 	if (key === endedShown) return;
 	endedShown = key;
-	fill($("ended"), u.ended.length ? el("table", {}, el("thead", {}, el("tr", {}, ...["job", "type", "tenant", "state", "batch", "response", "objective", "outcome", "accuracy"].map((h) => el("th", { scope: "col", class: ["batch", "response", "objective", "accuracy"].includes(h) ? "n" : "" }, h)))),
+	fill($("ended"), u.ended.length ? el("table", {}, el("thead", {}, el("tr", {}, ...["job", "type", "tenant", "state", "batch", "response", "limit", "outcome", "accuracy"].map((h) => el("th", { scope: "col", class: ["batch", "response", "limit", "accuracy"].includes(h) ? "n" : "" }, h)))),
 		el("tbody", {}, ...u.ended.map(endedRow), ...older.filter((j) => !u.ended.some((e) => e.job === j.job)).map(endedRow))) : el("p", { class: "note" }, "No job has ended yet."));
 }
 

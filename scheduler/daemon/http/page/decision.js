@@ -1,4 +1,4 @@
-// The decision about a job as a picture: each candidate's wait, time and bound against the objective, its accuracy, and why it lost.
+// The decision about a job as a picture: each candidate's wait, time and bound against the limit, its accuracy, and why it lost.
 import { el, fill, span, percent, number, known } from "/util.js";
 
 function candidate(c, i, d, x) {
@@ -22,20 +22,25 @@ function candidate(c, i, d, x) {
 		el("small", {}, i === d.chosen ? `chosen${c.reasons.length ? `: ${c.reasons.join(", ")}` : ""}` : c.reasons.join(", ")));
 }
 
+// What the answer says beside the choice, in the words of `submit`.
+const beside = (d) => [["Passed over", d.passed_over], ["More accurate", d.with_more_time], ["Shorter", d.shorter]].filter(([, a]) => a)
+	.map(([k, a]) => el("p", { class: "note" }, `${k}: ${a.text}`));
+
 function picture(d) {
 	const most = Math.max(...d.candidates.map((c) => (known(c.upper_s) ? c.wait_upper_s + c.upper_s : known(c.time_s) ? c.wait_s + c.time_s : 0)), 1e-9);
-	const top = 1.08 * Math.max(most, known(d.slo_s) ? Math.min(d.slo_s, 2.5 * most) : 0); // an objective far away is drawn at the edge
+	const top = 1.08 * Math.max(most, known(d.slo_s) ? Math.min(d.slo_s, 2.5 * most) : 0); // a limit far away is drawn at the edge
 	const x = (s) => Math.min(100 * s / top, 99.3);
 	const shown = d.candidates.slice(0, 64);
 	return el("div", {}, el("h3", {}, d.when === "arrival" ? "On arrival" : "At the start"),
-		el("p", { class: "note" }, `${known(d.slo_s) ? `Objective ${span(d.slo_s)} at confidence ${percent(d.confidence, 0)}` : "No objective"}; policy ${d.policy}, model ${d.model ?? "none"}, ${number(d.took_us, 1)} µs` +
-			`${d.chosen === null && known(d.smallest_slo_s) ? `; ${span(d.smallest_slo_s)} could have been promised` : ""}. Grey: wait; bar: time; dashed: up to the bound; line: objective.`),
+		el("p", { class: "note" }, `${known(d.slo_s) ? `Limit ${span(d.slo_s)} at confidence ${percent(d.confidence, 0)}` : "No limit"}; policy ${d.policy}, model ${d.model ?? "none"}, ${number(d.took_us, 1)} µs` +
+			`${d.chosen === null && known(d.smallest_slo_s) ? `; ${span(d.smallest_slo_s)} could have been promised` : ""}. Grey: wait; bar: time; dashed: up to the bound; line: limit.`),
+		...beside(d),
 		...shown.map((c, i) => candidate(c, i, d, x)),
 		d.candidates.length > 64 ? el("p", { class: "note" }, `and ${d.candidates.length - 64} more candidates`) : null);
 }
 
 export function showJob(at, v, mayCancel, cancel) {
-	const j = v.job, rows = [["state", j.state], ["type", j.type], ["tenant", j.tenant], ["tag", j.tag], ["parameters", JSON.stringify(j.params)], ["verdict", j.verdict], ["objective", known(j.slo_s) ? span(j.slo_s) : null],
+	const j = v.job, rows = [["state", j.state], ["type", j.type], ["tenant", j.tenant], ["tag", j.tag], ["parameters", JSON.stringify(j.params)], ["verdict", j.verdict], ["limit", known(j.slo_s) ? span(j.slo_s) : null],
 		["batch", known(j.batch) ? number(j.batch) : null], ["predicted", known(j.predicted_s) ? `${span(j.predicted_s)}, at most ${span(j.upper_s)}` : null], ["wait", known(j.wait_s) ? span(j.wait_s) : null],
 		["run", known(j.run_s) ? span(j.run_s) : null], ["accuracy", known(j.accuracy) ? j.accuracy.toFixed(4) : null], ["outcome", j.slo_outcome], ["waits", j.waiting ? j.waiting.message : null], ["reason", j.reason]];
 	fill(at, el("table", {}, el("tbody", {}, ...rows.filter(([, x]) => x !== null && x !== undefined).map(([k, x]) => el("tr", {}, el("th", { scope: "row" }, k), el("td", { class: "say" }, x))))),
