@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/stats.h"
 #include "predictors/models/widening.h"
@@ -40,16 +41,63 @@ double model_scale(const struct model_target *t, const double *x)
 	       spread_at(t->spread, x);
 }
 
+/* How much less certain a time is for more epochs or samples than the table has. Time adds up, so an error
+ * of the table's ends becomes one of the slope between them, which is carried as far as x lies beyond:
+ * sqrt(2) (x - high) / (high - low) errors of a time at the high end. That is little where all is work, and
+ * much where nearly all of the measured time was a start. But more than in proportion to its work no time
+ * grows. Work that never varied is in proportion as it is. */
+static void widen_for_work(const struct model *m, const struct model_target *t, const double *x,
+			   struct model_errors *e)
+{
+	const struct features *f = m->features;
+	double inside[FEATURES_MAX], far = 0.0, times = 1.0, most, all;
+
+	for (size_t i = 0; i < f->n; i++) {
+		const struct feature *at = &f->feature[i];
+		bool work = (int)at->source == schema_role(m->schema, ROLE_EPOCHS) ||
+			    (int)at->source == schema_role(m->schema, ROLE_SAMPLES);
+
+		if (!(x[i] > at->max && at->max > 0.0) || !work || feature_is_category(at))
+			continue;
+		if (far == 0.0)
+			memcpy(inside, x, f->n * sizeof *x);
+		inside[i] = at->max;
+		times *= x[i] / at->max;
+		if (at->max > at->min)
+			far = fmax(far, (x[i] - at->max) / (at->max - at->min));
+	}
+	if (far == 0.0)
+		return;
+	predictor_predict(&t->predictor, inside, 1, &most);
+	predictor_predict(&t->predictor, x, 1, &all);
+	if (!(all > 0.0 && most > 0.0))
+		return;
+	e->widening = fmax(e->widening, 1.0 + sqrt(2.0) * far * fmin(most / all, 1.0));
+	e->room = fmax(log(times * most / all), 0.0);
+}
+
 struct model_errors model_errors_at(const struct model *m, const struct model_target *t, const double *x)
 {
-	return (struct model_errors){ model_scale(t, x), widening_at(t->widening, m->features, x) };
+	double plain = widening_at(t->widening, m->features, x);
+	struct model_errors e = { .scale = model_scale(t, x), .widening = plain, .plain = plain };
+
+	if (t->widening)
+		widen_for_work(m, t, x, &e);
+	return e;
+}
+
+double model_widened(const struct model_errors *e, double above)
+{
+	double all = conformal_widened(above, e->widening);
+
+	return e->widening > e->plain ? fmin(all, conformal_widened(above, e->plain) + e->room) : all;
 }
 
 /* A score below 0 is not multiplied by a widening: outside the table a bound may not fall. */
 static double errors_upper(const struct model_target *t, const struct model_errors *e, double q,
 			   double predicted)
 {
-	return conformal_upper(&t->conformal, conformal_widened(q * e->scale, e->widening), predicted);
+	return conformal_upper(&t->conformal, model_widened(e, q * e->scale), predicted);
 }
 
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
@@ -117,7 +165,7 @@ static double middle_scale(const struct model *m, const struct model_target *t, 
 static double factor_of(const struct model *m, const struct model_target *t, enum familiarity knows,
 			double widening, double confidence)
 {
-	struct model_errors e = { .widening = widening };
+	struct model_errors e = { .widening = widening, .plain = widening };
 	double q;
 
 	if (!t->conformal.log || conformal_quantile(&t->conformal, confidence, &q, NULL))

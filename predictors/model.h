@@ -53,8 +53,12 @@ double model_scale(const struct model_target *t, const double *x);
  * takes long for its scale. */
 struct model_errors {
 	double scale;    /* model_scale() */
-	double widening; /* widening_at() */
+	double widening; /* widening_at(), or more where there is more work than the table has */
+	double plain;    /* widening_at() */
+	double room;     /* such a bound is at most so much above the plain one, in log time */
 };
+/* The logarithm of a bound over the time: `above` within the table. */
+double model_widened(const struct model_errors *e, double above);
 struct model_errors model_errors_at(const struct model *m, const struct model_target *t, const double *x);
 /* The upper bound of the time (or accuracy) of row x, whose prediction and quantile are at hand: wider
  * outside the training ranges (widening.h). */

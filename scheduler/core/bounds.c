@@ -72,7 +72,7 @@ void decide_bound(struct decide_rows *r, const struct model_errors *e, struct ca
 	double above = NAN;
 
 	if (c->time_s > 0.0 && c->beyond < 0)
-		above = conformal_widened(above_of(r, e, c->time_s), e->widening);
+		above = model_widened(e, above_of(r, e, c->time_s));
 	c->spread = hypot(belief_spread(above, r->spreads_asked), by_other_load(r, c));
 	c->guard_s = belief_bound_at((struct belief){ c->time_s, c->spread }, r->spreads);
 }

@@ -20,7 +20,7 @@
 
 #define MAX_NUMBER 48 /* bytes */
 
-const char *const output_scale_name[] = { "auto", "fraction", "percent", NULL };
+const char *const output_scale_name[] = { "auto", "fraction", "percent", "smaller", NULL };
 
 void output_spec_release(struct output_spec *s)
 {
@@ -346,6 +346,8 @@ static void remember_where(struct output_reader *r, const struct found *f)
 /* A share of 1. */
 static double scaled(struct output_reader *r, double v, bool sign)
 {
+	if (r->scale == OUTPUT_SMALLER)
+		return v >= 0.0 ? 1.0 / (1.0 + v) : NAN;
 	if (sign || r->scale == OUTPUT_PERCENT)
 		return v / 100.0;
 	if (r->scale == OUTPUT_AUTO && v > 1.0 && v <= 100.0)

@@ -29,6 +29,7 @@ enum output_scale {
 	OUTPUT_AUTO,     /* numbers above 1 are percent, and so are all of that command from then on */
 	OUTPUT_FRACTION, /* as they are, except for a percent sign */
 	OUTPUT_PERCENT,  /* all are percent */
+	OUTPUT_SMALLER,  /* of a loss or a perplexity v, from 0 on, less is better: it is 1 / (1 + v) */
 };
 extern const char *const output_scale_name[]; /* by it; NULL after the last */
 

@@ -1,8 +1,9 @@
 /* A campaign with a budget: which run comes next, and what the time has bought. Runs are taken by what they
  * tell and not in the order of the plan. First the plain case: one job, the middle of everything, and the
  * fewest epochs above one, so that the run tells its start from its epochs. Then each factor by itself, then
- * two at a time, and replications last; among equals the short ones first. Half of the time is kept for the
- * longest run that users will ask for, if it has to be cut. See campaign.h. */
+ * two at a time, and replications last; among equals the short ones first. The longest run that users will
+ * ask for comes after each factor by itself, if it has to be cut; a quarter of the time is kept for it. See
+ * campaign.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,12 +53,16 @@ static bool is_first(const struct profile_design *d, const struct profile_point 
 	return is;
 }
 
+#define ONE_FACTOR 2 /* that differs from the plain case ... */
+
+/* ... and a little more for jobs beside it: most jobs that are asked for are alone. */
 static size_t distance(const struct profile_design *d, const struct profile_point *p)
 {
 	size_t n = 0;
 
 	for (size_t f = 0; f < d->n_factors; f++)
-		n += p->level[f] != plain_level(&d->factor[f]);
+		if (p->level[f] != plain_level(&d->factor[f]))
+			n += ONE_FACTOR + !strcmp(d->factor[f].name, "njobs");
 	return n;
 }
 
@@ -105,18 +110,38 @@ static size_t long_one(const struct profile_campaign *k, double left_s)
 	return found;
 }
 
+/* Its curve has what this shorter run would show. */
+static bool is_in_longer(const struct profile_campaign *k, const struct profile_point *p)
+{
+	const char *epochs = profile_value(&k->design, p->level, "epochs");
+
+	for (size_t i = 0; i < k->plan.n && epochs && !p->mixed; i++) {
+		const struct profile_point *other = &k->plan.run[i];
+		const struct profile_outcome *o = &k->journal.run[i];
+		bool same = o->done && o->status == PROFILE_OK && !other->mixed;
+
+		for (size_t f = 0; f < k->design.n_factors; f++)
+			same &= p->level[f] == other->level[f] || !strcmp(k->design.factor[f].name, "epochs");
+		if (same && o->n_copies && (double)o->copy[0].n_epochs > atof(epochs))
+			return true;
+	}
+	return false;
+}
+
+#define LONG_SHARE 0.25 /* of the budget is kept for it in any case */
+
 size_t profile_budget_next(const struct profile_campaign *k, double left_s)
 {
-	size_t best = left_s <= 0.5 * k->budget_s ? long_one(k, left_s) : SIZE_MAX;
+	size_t best = SIZE_MAX, long_run = long_one(k, left_s);
 	struct worth of_best = { 0 };
 
 	for (size_t i = 0; i < k->plan.n && !k->journal.n_done; i++)
 		if (is_first(&k->design, &k->plan.run[i]))
 			return i;
-	for (size_t i = 0, long_run = best; i < k->plan.n && long_run == SIZE_MAX; i++) {
+	for (size_t i = 0; i < k->plan.n; i++) {
 		const struct profile_point *p = &k->plan.run[i];
 		double takes_s = profile_estimate_run_s(&k->estimate, &k->design, p);
-		struct worth w = { p->replication, distance(&k->design, p), takes_s };
+		struct worth w = { p->replication + is_in_longer(k, p), distance(&k->design, p), takes_s };
 
 		if (k->journal.run[i].done || takes_s > left_s)
 			continue;
@@ -125,8 +150,10 @@ size_t profile_budget_next(const struct profile_campaign *k, double left_s)
 			of_best = w;
 		}
 	}
-	/* Where all that fit are measured early, the rest of the time is for it, too. */
-	return best == SIZE_MAX ? long_one(k, left_s) : best;
+	if (long_run != SIZE_MAX && (best == SIZE_MAX || of_best.replication > 1 ||
+				     of_best.distance > ONE_FACTOR || left_s <= LONG_SHARE * k->budget_s))
+		return long_run;
+	return best;
 }
 
 struct profile_point profile_plain_case(const struct profile_design *d)

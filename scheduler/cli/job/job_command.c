@@ -20,6 +20,9 @@ static const char *const epochs_option[] = {
 	"num_epochs",   "max_epochs",   NULL
 };
 
+#define STEP_LINE "[Ss]tep[^0-9]{0,4}([0-9]+)" /* the end of some steps */
+#define JOB_COMMAND_FACTOR 4096 /* bytes of a list of values */
+
 static bool in_list(const char *s, size_t len, const char *const *list)
 {
 	for (; *list; list++) {
@@ -87,12 +90,63 @@ static int put_placeholder(struct profile_design *d, const char *name, const cha
 	return 0;
 }
 
+static int take_steps(struct profile_design *d, const struct cli *talk, struct err *err)
+{
+	bool had = uses(d, "steps") && !uses(d, "epochs");
+	int rc = 0;
+
+	if (had && !d->result.epoch_regex && !(d->result.epoch_regex = mem_strdup(STEP_LINE)))
+		return err_nomem(err, "the command");
+	for (size_t i = 0; had && !rc && i < d->n_command; i++) {
+		struct strbuf text = { 0 };
+		const char *s = d->command[i], *at;
+
+		for (; (at = strstr(s, "{steps}")); s = at + strlen("{steps}"))
+			strbuf_printf(&text, "%.*s{epochs}", (int)(at - s), s);
+		strbuf_puts(&text, s);
+		if (text.failed) {
+			strbuf_release(&text);
+			return err_nomem(err, "the command");
+		}
+		free(d->command[i]);
+		d->command[i] = text.text ? text.text : mem_strdup("");
+		rc = d->command[i] ? 0 : err_nomem(err, "the command");
+	}
+	if (had && talk)
+		cli_notice(talk, "{steps} are taken as {epochs}: --epochs says how many, and a line such as "
+				 "'step 50/1000' ends some");
+	return rc;
+}
+
+int job_command_factor(struct profile_design *d, const char *text, struct err *err)
+{
+	char renamed[JOB_COMMAND_FACTOR];
+
+	if (strncmp(text, "steps=", 6) || uses(d, "steps") || strlen(text) >= sizeof renamed)
+		return profile_design_factor(d, text, err);
+	snprintf(renamed, sizeof renamed, "epochs=%s", text + 6);
+	return profile_design_factor(d, renamed, err);
+}
+
+int job_command_metric(struct profile_design *d, const char *metric, const char *goal, struct err *err)
+{
+	if (goal && strcmp(goal, "min") && strcmp(goal, "max"))
+		return err_fail(err, ERR_ARG, "--goal %s: min or max", goal);
+	if (goal && !metric && !d->result.accuracy && !d->result.regex)
+		return err_fail(err, ERR_ARG, "--goal needs --metric NAME or --regex RE");
+	if (goal && !strcmp(goal, "min"))
+		d->result.scale = OUTPUT_SMALLER;
+	return profile_design_result(d, metric, NULL, err);
+}
+
 int job_command_take(struct profile_design *d, char *const *word, size_t n, const struct cli *talk,
 		     struct job_typed *out, struct err *err)
 {
 	int rc = profile_design_argv(d, word, n, err);
 
 	*out = (struct job_typed){ 0 };
+	if (!rc)
+		rc = take_steps(d, talk, err);
 	if (!rc)
 		rc = put_placeholder(d, "batch", batch_option, talk, out->batch, err);
 	if (!rc)
@@ -145,6 +199,8 @@ void job_command_levels(const struct profile_design *d, const char *name, char *
 		snprintf(out, size, "16,32,64,128,256");
 	else if (batch)
 		put_levels((double[]){ v / 4, v / 2, v, 2 * v, 4 * v }, 5, out, size);
+	else if (isnan(v) && d->result.epoch_regex && !strcmp(d->result.epoch_regex, STEP_LINE))
+		return; /* a few steps tell nothing */
 	else if (isnan(v))
 		snprintf(out, size, "1,2,4");
 	else

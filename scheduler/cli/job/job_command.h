@@ -13,9 +13,14 @@ struct job_typed {
 };
 /* The words of the command into d->command. Without {batch}, it takes the place of the value of an option
  * with such a name ("--batch-size 64"); the same for {epochs}; `talk` (NULL: nobody) says so, and `out` has
- * what was there. ERR_ARG: there is no batch in it. */
+ * what was there. {steps} are what epochs are elsewhere, the parts that work comes in: they become {epochs},
+ * and lines such as "step 50/1000" end one. ERR_ARG: there is no batch in it. */
 int job_command_take(struct profile_design *d, char *const *word, size_t n, const struct cli *talk,
                      struct job_typed *out, struct err *err);
+/* A factor as an option has it, "NAME=A,B"; {steps}, of which a command has none any more, are its epochs. */
+int job_command_factor(struct profile_design *d, const char *text, struct err *err);
+/* The number that training is about, by the options --metric and --goal. Each may be NULL. */
+int job_command_metric(struct profile_design *d, const char *metric, const char *goal, struct err *err);
 /* Values for a placeholder, as "16,32,64": around those that the command had, or d->epochs, or the usual
  * ones; "": none are usual. */
 void job_command_levels(const struct profile_design *d, const char *name, char *const *word, size_t n,

@@ -25,7 +25,8 @@
 
 struct options {
 	struct cli_list factor;
-	const char *accuracy, *regex, *name;
+	const char *accuracy, *metric, *goal, *regex, *name;
+	bool alone; /* never two at once */
 	double budget_s, timeout_s;
 	bool yes, force;
 	char **word;
@@ -102,7 +103,7 @@ static int find_factors(struct init *in, struct err *err)
 	int rc = 0;
 
 	for (size_t i = 0; i < in->o->factor.n && !rc; i++)
-		rc = profile_design_factor(&in->d, in->o->factor.item[i], err);
+		rc = job_command_factor(&in->d, in->o->factor.item[i], err);
 	for (size_t i = 0; i < n && !rc; i++) {
 		if (profile_factor_find(&in->d, name[i]))
 			continue;
@@ -180,6 +181,8 @@ static double cpus_of(const struct init *in)
 {
 	double cpus = copy_of(in)->job_cpu_mean / 100.0;
 
+	if (in->o->alone) /* beside it nothing else is started */
+		return machine_cores();
 	return cpus >= CPUS_FROM ? fmin(round(cpus), machine_cores()) : 1.0;
 }
 
@@ -221,9 +224,10 @@ static int ask_for_accuracy(struct init *in, struct err *err)
 	if (rc)
 		return err_fail(err, why.code, "%s", why.text);
 	if (isnan(copy_of(in)->accuracy))
-		cli_notice(in->c, "no accuracy was found in the output: the fastest batch will always be "
-				  "chosen. --accuracy "
-				  "NAME or --regex says where it is");
+		cli_notice(in->c,
+			   "no accuracy was found in the output: the fastest batch will always be "
+			   "chosen. --accuracy "
+			   "NAME or --regex says where it is; --metric loss --goal min if less is better");
 	return 0;
 }
 
@@ -237,7 +241,10 @@ static void put_trial(const struct init *in, struct strbuf *out)
 		strbuf_puts(out, "  accuracy  none was found\n");
 	else
 		strbuf_printf(out, "  accuracy  %s, found as %s%s\n", text_accuracy(c->accuracy, a),
-			      cli_clean(c->found), c->percent ? ", in percent" : "");
+			      cli_clean(c->found),
+			      c->percent                             ? ", in percent"
+			      : in->d.result.scale == OUTPUT_SMALLER ? ", v counts as 1 / (1 + v)"
+								     : "");
 	if (c->n_epochs)
 		strbuf_printf(out, "  epochs    %zu with an accuracy, so a learning curve can be fitted\n",
 			      c->n_epochs);
@@ -289,14 +296,14 @@ static int complete_design(struct init *in, struct err *err)
 	double most = fmax(2.0, floor(machine_cores() / cpus_of(in)));
 	char text[64], otherwise[32];
 	size_t grid, runs;
-	int rc = 0;
+	int rc = in->o->alone ? profile_design_factor(&in->d, "njobs=1", err) : 0;
 
-	if (!profile_factor_find(&in->d, "cpus")) {
+	if (!rc && !profile_factor_find(&in->d, "cpus")) {
 		snprintf(text, sizeof text, "cpus=%.0f", cpus_of(in));
 		rc = profile_design_factor(&in->d, text, err);
 	}
 	snprintf(otherwise, sizeof otherwise, "1,%.0f", fmin(most, PROFILE_MAX_JOBS));
-	if (!rc && in->d.n_factors < PROFILE_MAX_FACTORS)
+	if (!rc && in->d.n_factors < PROFILE_MAX_FACTORS && !profile_factor_find(&in->d, "njobs"))
 		rc = ask_factor(in, "njobs", "how many jobs at the same time are measured", otherwise, err);
 	if (!rc)
 		rc = profile_design_check(&in->d, err);
@@ -432,6 +439,8 @@ static int init(struct init *in, struct err *err)
 		rc = place_absolute(".", &in->d.work_dir, err);
 	if (!rc)
 		rc = profile_design_result(&in->d, o->accuracy, o->regex, err);
+	if (!rc)
+		rc = job_command_metric(&in->d, o->metric, o->goal, err);
 	in->d.result_given = false; /* the trial shows whether it is there, and asks */
 	in->d.timeout_s = o->timeout_s;
 	if (!rc)
@@ -476,6 +485,11 @@ int verb_init(int argc, char **argv)
 		{ 0, "accuracy", CLI_TEXT, "NAME",
 		  "name of the accuracy in the output (default: the usual\nnames, in JSON lines and in text)",
 		  &o.accuracy },
+		{ 0, "metric", CLI_TEXT, "NAME",
+		  "the same of a number that is no accuracy, such as f1 or loss", &o.metric },
+		{ 0, "goal", CLI_TEXT, "min|max",
+		  "min: of the metric less is better (a loss v counts as the\naccuracy 1 / (1 + v))",
+		  &o.goal },
 		{ 0, "regex", CLI_TEXT, "RE", "or a regular expression whose (group) is the accuracy",
 		  &o.regex },
 		{ 0, "name", CLI_TEXT, "NAME", "name of the job type (default: that of the script)",
@@ -483,6 +497,7 @@ int verb_init(int argc, char **argv)
 		{ 0, "budget", CLI_DURATION, "TIME", "how long measuring should take (default: 5m)",
 		  &o.budget_s },
 		{ 0, "timeout", CLI_DURATION, "TIME", "time limit of the trial (default: 1h)", &o.timeout_s },
+		{ 0, "alone", CLI_FLAG, NULL, "never start another job beside it", &o.alone },
 		{ 'y', "yes", CLI_FLAG, NULL, "ask nothing, take the defaults", &o.yes },
 		{ 'f', "force", CLI_FLAG, NULL, "write over the folder of a job", &o.force },
 		{ 0 },
@@ -519,6 +534,9 @@ int verb_init(int argc, char **argv)
 		return code;
 	if (!o.n_words)
 		return cli_usage_error(&c, "no command: write it after --");
+	if (!!o.accuracy + !!o.metric + !!o.regex > 1)
+		return cli_usage_error(
+			&c, "--accuracy, --metric and --regex say where the same number is: give one");
 	if (o.name && !name_is_good(o.name))
 		return cli_usage_error(&c,
 				       "--name %s: small letters, digits and _ . -, a letter or digit first",

@@ -20,13 +20,15 @@
 #include "scheduler/cli/client/submit.h"
 #include "scheduler/cli/job/job_command.h"
 #include "scheduler/cli/job/own_daemon.h"
+#include "scheduler/process/machine.h"
 
 #define FIRST_MODEL_S 5.0
 
 struct options {
 	struct submit_options submit;
 	struct cli_list factor;
-	bool detach;
+	bool detach, alone;
+	const char *metric, *goal;
 	char typed_batch[JOB_COMMAND_TYPED], typed_epochs[64]; /* submit.batches, .epochs may point here */
 	double idle_s;
 	char **word;
@@ -101,7 +103,7 @@ static int default_factors(const struct options *o, struct profile_design *d, st
 	int rc = 0;
 
 	for (size_t i = 0; i < o->factor.n && !rc; i++)
-		rc = profile_design_factor(d, o->factor.item[i], err);
+		rc = job_command_factor(d, o->factor.item[i], err);
 	for (size_t i = 0; i < n && !rc; i++) {
 		if (profile_factor_find(d, name[i]))
 			continue;
@@ -211,6 +213,8 @@ static int folder_of_command(const struct cli *c, struct options *o, struct job_
 		d.epochs = typed.has_epochs ? mem_strdup(o->submit.epochs) : NULL;
 		if (typed.has_epochs && !d.epochs)
 			rc = err_nomem(err, "the epochs");
+		if (!rc)
+			rc = job_command_metric(&d, o->metric, o->goal, err);
 		if (!rc)
 			rc = default_factors(o, &d, err);
 		d.kind = PROFILE_LHS;
@@ -398,10 +402,17 @@ int verb_run(int argc, char **argv)
 		SUBMIT_OPTIONS(o.submit),
 		{ 0, "factor", CLI_LIST, "NAME=A,B",
 		  "values of a placeholder, the first time a command is run", &o.factor },
+		{ 0, "metric", CLI_TEXT, "NAME",
+		  "the number in the output that counts, such as f1 or loss, the\nfirst time a command is "
+		  "run",
+		  &o.metric },
+		{ 0, "goal", CLI_TEXT, "min|max",
+		  "min: less of it is better, the first time a command is run", &o.goal },
 		{ 0, "idle", CLI_DURATION, "TIME",
 		  "your daemon exits this long after its last job (default: 10m);\nlater runs keep this "
 		  "setting",
 		  &o.idle_s },
+		{ 0, "alone", CLI_FLAG, NULL, "start no other job beside it: it has all cpus", &o.alone },
 		{ 0, "detach", CLI_FLAG, NULL, "print the id of the job and do not wait for it", &o.detach },
 		{ 0 },
 	};
@@ -452,6 +463,10 @@ int verb_run(int argc, char **argv)
 	o.submit.type = type;
 	if (!submit_options_check(&c, &o.submit))
 		return 2;
+	if (o.alone && o.submit.cpus)
+		return cli_usage_error(&c, "--alone is all cpus, and --cpus says how many: give one");
+	if (o.alone)
+		o.submit.cpus = (uint64_t)machine_cores();
 	if (o.detach && o.submit.dry_run)
 		return cli_usage_error(&c, "--dry-run creates no job that --detach could leave alone");
 	rc = c.n_args ? job_folder_open(&folder, c.arg[0], NULL, &err)

@@ -530,6 +530,7 @@ TEST(test_bounds_are_wider_outside_the_table)
 	double inside[] = { 4, 128, 0 }, high_b[] = { 4, 1024, 0 }, both[] = { 16, 32, 0 },
 	       missing[] = { 4, NAN, 0 };
 
+	assert_int_equal(schema_default(&m.schema, NULL), 0);
 	assert_true(fabs(model_upper(&m, &m.time, inside, 0.1, 200) - 200 * exp(0.1)) < 1e-9);
 	assert_true(fabs(model_upper(&m, &m.time, high_b, 0.1, 200) - 200 * exp(0.15)) < 1e-9);
 	assert_true(fabs(model_upper(&m, &m.time, both, 0.1, 200) - 200 * exp(0.25)) < 1e-9);
@@ -539,6 +540,7 @@ TEST(test_bounds_are_wider_outside_the_table)
 		    model_upper(&m, &m.time, inside, -0.1, 200));
 	m.time.widening = NULL;
 	assert_true(model_upper(&m, &m.time, both, 0.1, 200) == model_upper(&m, &m.time, inside, 0.1, 200));
+	schema_free(m.schema);
 }
 
 /* ---- the whole way ---- */

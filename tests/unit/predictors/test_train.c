@@ -396,6 +396,39 @@ TEST(test_epochs_that_never_varied_are_taken_as_linear)
 	}
 }
 
+/* Times of 5 s that hardly differ between 1 and 2 epochs: 14 epochs may take 3 times as long or as before. */
+TEST(test_epochs_beyond_those_of_a_long_start_are_wide)
+{
+	struct fixture f;
+	struct train_report r;
+	struct job_values v;
+	struct model *m;
+	double x[FEATURES_MAX], q, factor[2];
+	static const char *const job[] = { "network=a,cpus=1,njobs=1,batch=64,epochs=2",
+					   "network=a,cpus=1,njobs=1,batch=64,epochs=14" };
+
+	make(&f,
+	     "network,cpus,njobs,batch,epochs,time_s\na,1,1,64,1,5.0\na,1,1,64,2,5.2\na,1,1,64,1,5.5\n"
+	     "a,1,1,64,2,5.1\na,1,1,128,1,5.1\na,1,1,128,2,5.5\na,1,1,32,1,5.3\na,1,1,32,2,5.7\n",
+	     "{\"hybrid\":{\"trees\":[10]}}");
+	m = train(&f, NULL, 0, &r);
+	assert_int_equal(conformal_quantile(&m->time.conformal, 0.9, &q, NULL), 0);
+	assert_int_equal(job_values_init(&v, f.schema, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		double time_s;
+
+		assert_int_equal(job_values_parse(&v, f.schema, job[i], NULL), 0);
+		features_encode_job(m->features, &v, x);
+		predictor_predict(&m->time.predictor, x, 1, &time_s);
+		factor[i] = model_upper(m, &m->time, x, q, time_s) / time_s;
+	}
+	assert_true(factor[0] < 1.3 && factor[1] > 1.5 && factor[1] < 14 * 1.3);
+	job_values_release(&v);
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+}
+
 TEST(test_rows_without_accuracy_are_left_out_of_that_model_only)
 {
 	struct fixture f;
