@@ -77,10 +77,11 @@ static void gather(const struct fitted *f, const struct prepared *p, const struc
 
 	for (size_t j = 0; j < n; j++) {
 		const double *v = p->column[f->features.column[j]].value;
-		double mean = f->x ? f->x[j].mean : 0.0, scale = f->x ? f->x[j].scale : 1.0;
 
 		for (size_t i = 0; i < rows->n; i++)
-			x[i * n + j] = f->x ? (v[rows->row[i]] - mean) / scale : v[rows->row[i]];
+			x[i * n + j] = v[rows->row[i]];
+		for (size_t i = 0; f->x && i < rows->n; i++)
+			x[i * n + j] = (x[i * n + j] - f->x[j].mean) / f->x[j].scale;
 	}
 }
 

@@ -86,8 +86,9 @@ static void middle_of(const struct features *f, double *x)
 	}
 }
 
-/* What the model says of its own errors there: the median over the names of each category in turn. */
-static double middle_scale(const struct model *m, const struct model_target *t)
+/* What the model says of its own errors there: the median over the names of each category in turn; for a name
+ * that the table does not have, without any. */
+static double middle_scale(const struct model *m, const struct model_target *t, enum familiarity knows)
 {
 	const struct features *f = m->features;
 	const struct predictor *p = &t->predictor;
@@ -97,8 +98,11 @@ static double middle_scale(const struct model *m, const struct model_target *t)
 	if (!spread_asks(t->spread) || !p->ops->spread)
 		return 1.0;
 	middle_of(f, x);
+	for (size_t i = 0; knows == KNOWS_NO_NAME && i < f->n; i++)
+		if (feature_is_category(&f->feature[i]))
+			x[i] = NAN;
 	own[n++] = p->ops->spread(p->self, x);
-	for (size_t i = 0; i < f->n; i++) {
+	for (size_t i = 0; knows != KNOWS_NO_NAME && i < f->n; i++) {
 		if (!feature_is_category(&f->feature[i]) || !f->feature[i].category)
 			continue;
 		for (size_t k = 0; k < f->n; k++)
@@ -118,7 +122,7 @@ static double factor_of(const struct model *m, const struct model_target *t, enu
 
 	if (!t->conformal.log || conformal_quantile(&t->conformal, confidence, &q, NULL))
 		return NAN;
-	e.scale = middle_scale(m, t) * (t->spread ? spread_scale(t->spread, knows) : 1.0);
+	e.scale = middle_scale(m, t, knows) * (t->spread ? spread_scale(t->spread, knows) : 1.0);
 	return fmax(errors_upper(t, &e, q, 1.0), 1.0);
 }
 

@@ -13,7 +13,7 @@
 #include "predictors/data/score.h"
 
 #define MODEL_MAX_BYTES ((size_t)1 << 30)
-#define MODEL_FORMAT_VERSION 5 /* written; all from 1 on are read */
+#define MODEL_FORMAT_VERSION 6 /* written; all from 1 on are read */
 
 struct model_target {                   /* the model of one target; ops NULL: there is none */
 	struct predictor predictor;

@@ -54,11 +54,6 @@ struct imminent {
 	uint32_t job;
 };
 
-struct step { /* between two events */
-	double until_s, processes;
-	double slow; /* of the kind that is watched */
-};
-
 struct feel { /* what jobs that feel alike have in common */
 	double disturbed; /* the sum of slow x processes */
 	double slow, least; /* the factor on their times now, and the least there can be */
@@ -72,8 +67,6 @@ struct fluid_workspace {
 	struct bound *heap;
 	struct imminent *front;
 	uint32_t *begun;
-	struct step *step; /* of the last play; each ends with the end of a job */
-	size_t n_steps;
 };
 
 struct play {
@@ -82,9 +75,8 @@ struct play {
 	struct live *live;
 	struct bound *heap; /* the earliest on top */
 	struct imminent *front; /* jobs that could be the next to end */
-	struct step *step;
 	uint32_t *begun; /* those that start now */
-	size_t n_heap, n_front, n_steps, n_begun;
+	size_t n_heap, n_front, n_begun;
 	size_t next, n_jobs; /* all before `next` have started; and how many there are */
 	size_t n_wanted; /* that have not ended yet */
 	struct fluid_times *out;
@@ -95,7 +87,7 @@ struct play {
 	double processes, lo, hi, centre;
 	bool crowded; /* P > cores: the other side of the kink */
 	struct feel *feel;
-	size_t n_feel, watched;
+	size_t n_feel;
 };
 
 /* Unlike fmin() and fmax() no calls; nothing here is NaN. */
@@ -127,9 +119,8 @@ int fluid_workspace_new(size_t max_jobs, struct fluid_workspace **out, struct er
 		w->heap = mem_array(n, sizeof *w->heap);
 		w->front = mem_array(n, sizeof *w->front);
 		w->begun = mem_array(n, sizeof *w->begun);
-		w->step = mem_array(n, sizeof *w->step);
 	}
-	if (!w || !w->live || !w->heap || !w->front || !w->begun || !w->step) {
+	if (!w || !w->live || !w->heap || !w->front || !w->begun) {
 		fluid_workspace_free(w);
 		return err_nomem(err, "a look-ahead over %zu jobs", max_jobs);
 	}
@@ -145,7 +136,6 @@ void fluid_workspace_free(struct fluid_workspace *w)
 	free(w->heap);
 	free(w->front);
 	free(w->begun);
-	free(w->step);
 	free(w);
 }
 
@@ -388,8 +378,6 @@ static void advance(struct play *p, double to_s)
 		for (int m = 0; m < TERMS; m++)
 			p->feel[i].moment[m] += speed * power[m];
 	}
-	p->step[p->n_steps++] =
-		(struct step){ .until_s = to_s, .processes = p->processes, .slow = p->feel[p->watched].slow };
 	p->now_s = to_s;
 }
 
@@ -516,7 +504,6 @@ static void set_kinds(struct play *p)
 	const struct fluid_kinds *k = p->scene->kinds;
 
 	p->n_feel = 1 + (k ? k->n : 0);
-	p->watched = p->scene->watched < p->n_feel ? p->scene->watched : 0;
 	for (size_t i = 0; i < p->n_feel; i++) {
 		p->feel[i].disturbed = 0.0;
 		p->feel[i].slow = 1.0;
@@ -574,8 +561,6 @@ static void run_alone(struct play *p)
 
 	live_bend(&p->scene->machine, processes > p->scene->machine.cores, j, &l);
 	p->out[0] = (struct fluid_times){ .end_s = j->work_s * (l.fixed + l.slope * processes) };
-	p->step[p->n_steps++] =
-		(struct step){ .until_s = p->out[0].end_s, .processes = processes, .slow = 1.0 };
 }
 
 /* ---- what is asked ---- */
@@ -669,7 +654,6 @@ int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidat
 		.heap = w->heap,
 		.front = w->front,
 		.begun = w->begun,
-		.step = w->step,
 		.feel = w->feel,
 		.next = scene->n_running,
 		.n_jobs = scene->n_running + scene->n_queued + extra,
@@ -680,31 +664,5 @@ int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidat
 		run_alone(&p);
 	else
 		run(&p);
-	w->n_steps = p.n_steps;
 	return 0;
-}
-
-bool fluid_instead(const struct fluid_workspace *w, const struct fluid_machine *machine,
-		   const struct fluid_job *job, double start_s, double to_s, double *out_end_s)
-{
-	struct live side[2] = { { .cpus = job->cpus }, { .cpus = job->cpus } };
-	double from_s = start_s, left = job->work_s;
-
-	live_bend(machine, false, job, &side[0]);
-	live_bend(machine, true, job, &side[1]);
-	for (size_t i = 0; i < w->n_steps && from_s <= to_s; i++) {
-		const struct step *step = &w->step[i];
-		const struct live *l = &side[step->processes > machine->cores];
-		double stretch = (l->fixed + l->slope * step->processes) * step->slow;
-
-		if (step->until_s <= from_s)
-			continue;
-		if (from_s + left * stretch <= step->until_s) {
-			*out_end_s = from_s + left * stretch;
-			return *out_end_s <= to_s;
-		}
-		left -= (step->until_s - from_s) / stretch;
-		from_s = step->until_s;
-	}
-	return false;
 }

@@ -82,7 +82,6 @@ struct fluid_scene { /* borrowed for the length of a call */
 	double other_load; /* processes of others, which come and go unseen: they count in P all the time,
 	                    * and take no slots */
 	const struct fluid_kinds *kinds; /* NULL: `kind` and `feels` of the jobs do not count */
-	uint16_t watched;   /* what the jobs feel that fluid_instead() will be asked about */
 	const bool *wanted; /* by job: the play is over when these have ended, and what has not happened by
 	                     * then is at INFINITY; NULL: all are */
 };
@@ -105,12 +104,5 @@ void fluid_workspace_free(struct fluid_workspace *w);
  * Never allocates. The same scene gives the same bytes; equal jobs that start together end together. */
 int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidate, struct fluid_workspace *w,
                struct fluid_times *out, struct err *err);
-
-/* After a play: when another job would have ended that had taken the place of a played one, with as many
- * cpus, from start_s on. Other jobs see only its cpus, so their times do not change while it runs; the answer
- * is exact (to about 1e-11) as long as the place lasts, until to_s. Returns false if it has work left then.
- * `machine` is that of the play, and the job feels what was watched in it. */
-bool fluid_instead(const struct fluid_workspace *w, const struct fluid_machine *machine,
-                   const struct fluid_job *job, double start_s, double to_s, double *out_end_s);
 
 #endif

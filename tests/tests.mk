@@ -123,6 +123,7 @@ long_tests := $B/tests/unit/predictors/test_coverage # shorter without BARS in t
 bars: $(PROGRAMS) $(bar_tests) $(long_tests) ## statistical bars and latencies, in full (tests/bars/); a short form of some is in check
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) BARS=1 tests/run.sh --only $(bar_tests) $(long_tests)
 	@BIN=$(abspath $(BIN)) BARS=1 tests/cli/automl.sh
+	@BIN=$(abspath $(BIN)) BARS=1 tests/cli/budget.sh
 
 .PHONY: coverage
 coverage: ## line coverage per file after a run of the tests

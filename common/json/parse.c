@@ -188,12 +188,14 @@ static int string_end(struct scan *s, bool *out_escaped)
 
 	*out_escaped = false;
 	for (;;) {
+		const unsigned char *p = s->text + s->at, *end = s->text + s->len;
 		char bytes[4];
 		size_t len;
 		int c, rc;
 
-		while (s->at < s->len && is_plain(s->text[s->at]))
-			s->at++;
+		while (p < end && is_plain(*p))
+			p++;
+		s->at = (size_t)(p - s->text);
 		c = scan_peek(s);
 		if (c == '"') {
 			s->at++;

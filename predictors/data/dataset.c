@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struc
 	s->name = d->name;
 	s->factor = d->factor;
 	s->role = d->role;
+	s->column = d->column;
 	if (__builtin_mul_overflow(n, d->n_features, &cells))
 		goto nomem;
 	s->x = mem_array(cells, sizeof *s->x);
@@ -48,6 +50,62 @@ int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struc
 nomem:
 	dataset_free(s);
 	return err_nomem(err, "%zu rows of %zu features", n, d->n_features);
+}
+
+#define HAS_ZERO 1
+#define HAS_ONE 2
+
+/* Of which of its two values a 0/1 column has a row. */
+static uint8_t values_met(const struct dataset *d, size_t f)
+{
+	uint8_t met = 0;
+
+	for (size_t i = 0; i < d->n_rows && met != (HAS_ZERO | HAS_ONE); i++) {
+		double v = d->x[i * d->n_features + f];
+
+		met |= v > 0.5 ? HAS_ONE : v <= 0.5 ? HAS_ZERO : 0;
+	}
+	return met;
+}
+
+/* x: of the `n` 0/1 columns of one category. One column stands for two names, several for one each. */
+static bool is_stranger(const double *x, const uint8_t *met, size_t n)
+{
+	if (n == 1)
+		return (x[0] > 0.5 && !(met[0] & HAS_ONE)) || (x[0] <= 0.5 && !(met[0] & HAS_ZERO));
+	for (size_t f = 0; f < n; f++)
+		if (x[f] > 0.5)
+			return !(met[f] & HAS_ONE);
+	return false;
+}
+
+int dataset_forget_strangers(const struct dataset *train, struct dataset *test, struct err *err)
+{
+	size_t p = test->n_features, end;
+	uint8_t *met;
+
+	if (!test->role || !test->column)
+		return 0;
+	met = mem_array(p, 1);
+	if (!met)
+		return err_nomem(err, "%zu features", p);
+	for (size_t f = 0; f < p; f++)
+		met[f] = test->role[f] == ROLE_CATEGORY ? values_met(train, f) : 0;
+	for (size_t f = 0; f < p; f = end) {
+		for (end = f + 1; end < p && test->column[end] == test->column[f]; end++)
+			;
+		if (test->role[f] != ROLE_CATEGORY)
+			continue;
+		for (size_t i = 0; i < test->n_rows; i++) {
+			double *x = test->x + i * p;
+			bool stranger = is_stranger(x + f, met + f, end - f);
+
+			for (size_t k = f; stranger && k < end; k++)
+				x[k] = NAN;
+		}
+	}
+	free(met);
+	return 0;
 }
 
 void dataset_free(struct dataset *d)

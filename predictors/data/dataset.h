@@ -37,11 +37,16 @@ struct dataset {
 	const uint8_t *factor;   /* n_features, 1 where the feature is a factor, 0 where derived; may be NULL:
 	                          * all factors */
 	const uint8_t *role;     /* n_features, enum feature_role, borrowed; may be NULL: nothing is known */
+	const uint16_t *column;  /* n_features: 0/1 columns of one category have the same number; borrowed;
+	                          * may be NULL: nothing is known */
 };
 
-/* Copies the rows given (with repetition if asked for); name, factor and role stay borrowed. */
+/* Copies the rows given (with repetition if asked for); name, factor, role and column stay borrowed. */
 int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struct dataset **out,
                    struct err *err);
+/* Makes names of categories that no row of `train` has missing in `test`, which is what they are in a job: a
+ * model is then asked about rows that were held out as it will be asked about strangers. */
+int dataset_forget_strangers(const struct dataset *train, struct dataset *test, struct err *err);
 /* The distinct values of a feature, ascending, missing ones left out; returns how many. `out` has room for
  * n_rows. */
 size_t dataset_levels(const struct dataset *d, size_t feature, double *out);

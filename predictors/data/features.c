@@ -353,6 +353,7 @@ void feature_meaning_release(struct feature_meaning *m)
 {
 	free(m->name);
 	free(m->factor);
+	free(m->column);
 	free(m->role);
 	*m = (struct feature_meaning){ 0 };
 }
@@ -361,15 +362,17 @@ int features_meaning(const struct features *f, struct feature_meaning *out, stru
 {
 	struct feature_meaning m = { .name = mem_array(f->n, sizeof *m.name),
 				     .factor = mem_calloc(f->n, 1),
-				     .role = mem_calloc(f->n, 1) };
+				     .role = mem_calloc(f->n, 1),
+				     .column = mem_array(f->n, sizeof *m.column) };
 
-	if (!m.name || !m.factor || !m.role) {
+	if (!m.name || !m.factor || !m.role || !m.column) {
 		feature_meaning_release(&m);
 		return err_nomem(err, "the features");
 	}
 	for (size_t i = 0; i < f->n; i++) {
 		m.name[i] = f->feature[i].name;
 		m.factor[i] = f->feature[i].source < f->schema->n_columns;
+		m.column[i] = (uint16_t)f->feature[i].source;
 		if (feature_is_category(&f->feature[i]))
 			m.role[i] = ROLE_CATEGORY;
 		for (int r = 1; r < N_ROLES && !m.role[i]; r++)

@@ -54,6 +54,7 @@ int features_encode_table(const struct features *f, const struct table *t, doubl
 struct feature_meaning {
 	const char **name;
 	uint8_t *factor, *role;
+	uint16_t *column;
 };
 int features_meaning(const struct features *f, struct feature_meaning *out, struct err *err);
 void feature_meaning_release(struct feature_meaning *m);

@@ -10,6 +10,9 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "predictors/file/model_file.h"
+#include "predictors/models/widening.h"
+
+#define NAMES_SINCE 6 /* version from which names that a table does not have are scaled apart */
 
 struct section {
 	const unsigned char *payload;
@@ -483,6 +486,8 @@ int model_decode(const char *name, const void *bytes, size_t len, struct model *
 		rc = get_spread(name, &section[SECTION_TIME_SPREAD], m, err);
 	if (!rc)
 		rc = get_mixed(name, &section[SECTION_MIXED], m, err);
+	if (!rc && version < NAMES_SINCE && m->time.widening)
+		widening_of_names(m->time.widening, m->features);
 	if (!rc) {
 		*out = m;
 		m = NULL;

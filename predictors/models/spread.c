@@ -26,6 +26,7 @@ enum part {
 };
 #define FAMILIES_SINCE 3 /* version of model files */
 #define TRUST_SINCE 4
+#define STRANGERS_SINCE 6
 #define FAMILIES_TOLD 3 /* so many families, held out in turn, tell what they share */
 #define ASSUMED_SHARED 0.5
 #define PRIOR_RUNS 4.0 /* runs of a new family vary as the model's errors do, until so many show it */
@@ -47,6 +48,7 @@ struct spread {
 struct key { /* of a row */
 	uint64_t setting, context, family;
 	bool whole; /* the family is known */
+	bool named; /* the names of all categories are */
 };
 
 /* ---- keys ---- */
@@ -128,8 +130,8 @@ static uint64_t mixed(uint64_t key, double v)
 	uint64_t bits;
 
 	v = v == 0.0 ? 0.0 : v; /* -0 */
-	if (isnan(v))
-		return rng_mix(key + 0x9e3779b97f4a7c15ULL);
+	if (isnan(v)) /* not as 0, which is the first name of a category of two */
+		return rng_mix(key + 0xd1b54a32d192ed03ULL);
 	memcpy(&bits, &v, sizeof bits);
 	return rng_mix((key + 0x9e3779b97f4a7c15ULL) ^ bits);
 }
@@ -137,13 +139,13 @@ static uint64_t mixed(uint64_t key, double v)
 static struct key key_of(const struct spread *s, const double *x)
 {
 	uint64_t context = 1, choice = 2, family = 3;
-	bool whole = true;
+	bool whole = true, named = true;
 
 	for (size_t f = 0; f < s->n_features; f++) {
 		double level = s->n_loads[f] ? nearest(s->load + f * MAX_LOADS, s->n_loads[f], x[f]) : x[f];
 
 		switch (s->part[f]) {
-		case PART_CATEGORY:
+		case PART_CATEGORY: named = named && !isnan(x[f]); /* fall through */
 		case PART_CPUS:
 			family = mixed(family, level);
 			whole = whole && !isnan(x[f]);
@@ -156,7 +158,8 @@ static struct key key_of(const struct spread *s, const double *x)
 	return (struct key){ .context = context | 1, /* 0 is a free slot */
 			     .setting = rng_mix(context ^ rng_mix(choice)) | 1,
 			     .family = family | 1,
-			     .whole = whole };
+			     .whole = whole,
+			     .named = named };
 }
 
 static enum part part_of(const struct dataset *d, size_t f)
@@ -268,7 +271,9 @@ enum familiarity spread_knows(const struct spread *s, const double *x)
 		return KNOWS_SETTING;
 	if (keys_has(&s->context, k.context))
 		return KNOWS_CONTEXT;
-	return !s->family.n || keys_has(&s->family, k.family) ? KNOWS_NEITHER : KNOWS_NOTHING;
+	if (!s->family.n || keys_has(&s->family, k.family))
+		return KNOWS_NEITHER;
+	return k.named ? KNOWS_NOTHING : KNOWS_NO_NAME;
 }
 
 double spread_at(const struct spread *s, const double *x)
@@ -426,9 +431,12 @@ int spread_load(struct reader *r, size_t n_features, struct spread **out, struct
 	int rc = spread_new(n_features, &s, err);
 	bool good = true, families = !r->version || r->version >= FAMILIES_SINCE;
 	bool trusts = !r->version || r->version >= TRUST_SINCE;
+	bool strangers = !r->version || r->version >= STRANGERS_SINCE;
 
 	for (int k = 0; !rc && k < N_FAMILIARITIES; k++) {
-		s->scale[k] = k == KNOWS_NOTHING && !families ? s->scale[KNOWS_NEITHER] : read_f64(r);
+		bool there = k == KNOWS_NO_NAME ? strangers : k != KNOWS_NOTHING || families;
+
+		s->scale[k] = there ? read_f64(r) : s->scale[k - 1];
 		good = good && s->scale[k] > 0.0 && isfinite(s->scale[k]);
 	}
 	if (!rc) {

@@ -28,7 +28,8 @@ enum familiarity {
 	KNOWS_SETTING, /* the table has this very setting */
 	KNOWS_CONTEXT, /* it has the context, with other batches or epochs */
 	KNOWS_NEITHER, /* the context is new, in a family that it has */
-	KNOWS_NOTHING, /* the family is new */
+	KNOWS_NOTHING, /* the family is new: other cpus, or names that it has apart */
+	KNOWS_NO_NAME, /* a category has a name that the table does not have, or none */
 	N_FAMILIARITIES
 };
 

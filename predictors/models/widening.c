@@ -245,8 +245,8 @@ out:
 	return rc;
 }
 
-/* Where a value lies in its range: by the logarithm, or by that of one more where the range begins at 0 (other
- * work beside a job that is one process itself). */
+/* Where a value lies in its range: by the logarithm, or by that of one more where the range begins at 0
+ * (other work beside a job that is one process itself). */
 static double place_of(const struct feature *f, double v)
 {
 	if (f->min > 0.0 && v > 0.0)
@@ -264,18 +264,34 @@ static double way_out(const struct feature *f, double v)
 	return full > 0.0 ? fmin(fabs(at - end) / full, 1.0) : 1.0;
 }
 
+static double worst_of(const double *widening, const struct features *f)
+{
+	double worst = 1.0;
+
+	for (size_t i = 0; i < f->n; i++)
+		worst = fmax(worst, widening[i]);
+	return worst;
+}
+
+void widening_of_names(double *widening, const struct features *f)
+{
+	double worst = worst_of(widening, f);
+
+	for (size_t i = 0; i < f->n; i++)
+		if (feature_is_category(&f->feature[i]))
+			widening[i] = worst;
+}
+
 double widening_at(const double *widening, const struct features *f, const double *x)
 {
 	double most = 1.0;
-	bool missing = false;
 
 	for (size_t i = 0; widening && i < f->n; i++) {
 		if (isnan(x[i]) != isnan(f->feature[i].min))
-			missing = true;
+			most = fmax(most, feature_is_category(&f->feature[i]) ? widening[i]
+									      : worst_of(widening, f));
 		else if (x[i] < f->feature[i].min || x[i] > f->feature[i].max)
 			most = fmax(most, pow(widening[i], way_out(&f->feature[i], x[i])));
 	}
-	for (size_t i = 0; missing && i < f->n; i++)
-		most = fmax(most, widening[i]);
 	return most;
 }

@@ -25,9 +25,13 @@
 int widening_estimate(const struct grid_point *model, const struct dataset *d, const struct fit_context *ctx,
                       const struct spread *spread, double q90, double *out, struct err *err);
 
+/* What was never held out counts as the worst of all: gives categories that factor, for names that the table
+ * does not have. */
+void widening_of_names(double *widening, const struct features *f);
+
 /* The largest factor among the features that lie outside their training range; 1 inside, and in full from a
- * quarter of the range beyond its end on, by the logarithm. A missing value
- * (an unknown category too) counts as the worst of all. widening NULL: 1. */
+ * quarter of the range beyond its end on, by the logarithm. A missing number
+ * counts as the worst of all, a missing category with its own. widening NULL: 1. */
 double widening_at(const double *widening, const struct features *f, const double *x);
 
 #endif

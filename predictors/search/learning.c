@@ -69,7 +69,8 @@ static int work_open(struct work *w, struct err *err)
 				 .seen = w->seen,
 				 .name = w->meaning.name,
 				 .factor = w->meaning.factor,
-				 .role = w->meaning.role };
+				 .role = w->meaning.role,
+				 .column = w->meaning.column };
 	w->doubt = mem_calloc(n + 1, 1);
 	rc = w->doubt ? groups_runs(t, &w->run, &w->n_runs, err) : err_nomem(err, "%zu rows", n);
 	if (!rc)

@@ -315,6 +315,8 @@ static void run_task(void *ctx, size_t task, size_t worker)
 	status = dataset_subset(s->p->data, rows->train, rows->n_train, &train, &err);
 	if (!status)
 		status = dataset_subset(s->p->data, rows->test, rows->n_test, &test, &err);
+	if (!status)
+		status = dataset_forget_strangers(train, test, &err);
 	if (!status && ops == &forest_ops)
 		status = run_forest_family(s, f, fold, train, test, &err);
 	else if (!status && ops == &boost_ops && f->n > 1)

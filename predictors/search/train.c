@@ -113,7 +113,8 @@ static int target_data(const struct training *tr, const double *target, struct t
 			       .seen = tr->seen,
 			       .name = tr->meaning.name,
 			       .factor = tr->meaning.factor,
-			       .role = tr->meaning.role };
+			       .role = tr->meaning.role,
+			       .column = tr->meaning.column };
 	uint32_t *row = mem_array(all.n_rows, sizeof *row);
 	int status;
 
@@ -568,7 +569,8 @@ static int begin_training(struct training *tr, struct err *err)
 								 .n_features = m->features->n,
 								 .x = tr->x,
 								 .factor = tr->meaning.factor,
-								 .role = tr->meaning.role },
+								 .role = tr->meaning.role,
+								 .column = tr->meaning.column },
 					      &tr->group, err);
 	if (!status)
 		status = groups_runs(p->table, &tr->copies, &n_runs, err);

@@ -71,14 +71,13 @@ static int permute_columns(const struct cross_fit *c, size_t fold, const struct 
 
 /* What the rows that a model was fitted to know of those that it is asked about. */
 static int note_familiarity(const struct cross_fit *c, const struct fold *rows, const struct dataset *train,
-			    struct err *err)
+			    const struct dataset *test, struct err *err)
 {
 	struct spread *s = NULL;
 	int status = c->knows ? spread_make(train, &s, err) : 0;
 
 	for (size_t i = 0; s && i < rows->n_test; i++)
-		c->knows[rows->test[i]] =
-			(uint8_t)spread_knows(s, c->d->x + rows->test[i] * c->d->n_features);
+		c->knows[rows->test[i]] = (uint8_t)spread_knows(s, test->x + i * test->n_features);
 	spread_free(s);
 	return status;
 }
@@ -123,7 +122,9 @@ static void cross_fit_fold(void *ctx, size_t fold, size_t worker)
 	if (!status)
 		status = dataset_subset(c->d, rows->test, rows->n_test, &test, err);
 	if (!status)
-		status = note_familiarity(c, rows, train, err);
+		status = dataset_forget_strangers(train, test, err);
+	if (!status)
+		status = note_familiarity(c, rows, train, test, err);
 	if (!status)
 		status = predictor_fit(c->best->ops, &c->best->settings, train, &fit, &m, err);
 	if (!status) {
@@ -241,8 +242,6 @@ static int score_residuals(struct training *tr, const struct dataset *d, bool is
 
 #define PRIOR_GROUPS 4.0 /* what is known better errs as much as what is known less, until so many show it */
 #define MOST_SCORES 5000 /* kept of the residuals */
-#define FAR_SIZES 3.0
-#define NORMAL_MAD 1.4826 /* the median of the sizes of normal errors, to their standard deviation */
 
 struct residuals { /* in log time, of rows that were held out in some way */
 	double *value, *spread; /* spread: the model's own, at that row */
@@ -272,34 +271,33 @@ static double find_shared(const struct residuals *r)
 	return n >= 3.0 && shared > 0.0 ? fmin(shared * n / (n + 1.0), MOST_SHARED) : 0.0;
 }
 
-/* The mean square of the residuals of one case, over the model's spread to the power of `trust`. Those beyond
- * FAR_SIZES typical sizes count as if they were there: a few rows that the model has no idea of must not
- * widen the bounds of all others. size: room for all. NaN: there are none. */
-static double mean_square(const struct residuals *r, int knows, double trust, double *size)
+/* The mean square of the residuals of one case, over the model's spread to the power of `trust`. NaN: there
+ * are none. */
+static double mean_square(const struct residuals *r, int knows, double trust)
 {
-	double sum = 0.0, far;
+	double sum = 0.0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < r->n; i++)
-		if (r->knows[i] == knows)
-			size[n++] = fabs(r->value[i]) / pow(r->spread[i], trust);
-	if (!n)
-		return NAN;
-	far = FAR_SIZES * NORMAL_MAD * stats_median(size, n); /* sorts or not: all are still there */
-	for (size_t i = 0; i < n; i++)
-		sum += far > 0.0 && size[i] > far ? far * far : size[i] * size[i];
-	return sum / (double)n;
+	for (size_t i = 0; i < r->n; i++) {
+		double size = r->value[i] / pow(r->spread[i], trust);
+
+		if (r->knows[i] != knows)
+			continue;
+		sum += size * size;
+		n++;
+	}
+	return n ? sum / (double)n : NAN;
 }
 
 /* One scale for each case. A case that has few groups leans on the case that is known less, and is widened by
  * what Student's t asks for beyond the one with the most groups. What is known better does not err more. */
-static size_t find_scales(const struct residuals *r, double trust, double *size, double out[N_FAMILIARITIES])
+static size_t find_scales(const struct residuals *r, double trust, double out[N_FAMILIARITIES])
 {
 	double behind[N_FAMILIARITIES], wider = NAN, wider_groups = 0.0;
 	size_t most = 0;
 
 	for (int k = N_FAMILIARITIES - 1; k >= 0; k--) {
-		double g = (double)r->groups[k], s2 = mean_square(r, k, trust, size);
+		double g = (double)r->groups[k], s2 = mean_square(r, k, trust);
 
 		if (!isnan(wider) && g > 0.0) {
 			out[k] = fmin(wider,
@@ -326,7 +324,7 @@ static size_t find_scales(const struct residuals *r, double trust, double *size,
 
 /* How far the model's own spread tells large errors from small ones: as it is, its root, or not at all.
  * The likelihood of a Laplace law decides, because a few large errors do not sway it. */
-static double find_trust(const struct residuals *r, double *size)
+static double find_trust(const struct residuals *r)
 {
 	static const double tried[] = { 1.0, 0.5, 0.0 };
 	double best = INFINITY, trust = 1.0;
@@ -334,7 +332,7 @@ static double find_trust(const struct residuals *r, double *size)
 	for (size_t t = 0; t < sizeof tried / sizeof *tried; t++) {
 		double scale[N_FAMILIARITIES], logs = 0.0, sizes = 0.0;
 
-		find_scales(r, tried[t], size, scale);
+		find_scales(r, tried[t], scale);
 		for (size_t i = 0; i < r->n; i++) {
 			double at = scale[r->knows[i]] * pow(r->spread[i], tried[t]);
 
@@ -408,7 +406,50 @@ static void add_families(struct residuals *r, const struct cross_fit *c, const u
 	}
 }
 
-/* Holds out families, contexts, settings and runs in turn, and sorts what was wrong by what was known. */
+/* Holds out `n` groups, as they are labelled in c->d, and adds what was wrong. */
+static int hold_out_groups(struct training *tr, const struct target_rows *rows, struct cross_fit *c, size_t n,
+			   uint64_t seed, double *permutation, struct residuals *r, struct err *err)
+{
+	size_t asked = c->d->n_rows < MANY_ROWS ? 10 : 5;
+	struct split_params params = { .kind = SPLIT_KFOLD,
+				       .folds = train_possible_folds(asked, n),
+				       .seed = tr->p->ctx.seed + seed };
+	struct split *split = NULL;
+	int status = split_make(c->d, &params, &split, err);
+
+	c->split = split;
+	if (!status)
+		status = cross_fit(c, permutation, err);
+	if (!status && rows->first)
+		status = keep_one_a_run(tr, c->d, rows->first, KEEP_LATEST_SHARE, c->predicted, err);
+	if (!status && rows->copies)
+		status = keep_one_a_run(tr, c->d, rows->copies, KEEP_ANY, c->predicted, err);
+	if (!status)
+		add_residuals(r, c, c->d->group);
+	c->split = NULL;
+	split_free(split);
+	return status;
+}
+
+/* Holds out the names of each category in turn. With two of them the other one alone would be left to learn
+ * from, which says nothing about a third. */
+static int hold_out_names(struct training *tr, const struct target_rows *rows, struct cross_fit *c,
+			  uint32_t *group, struct residuals *r, struct err *err)
+{
+	size_t n, end;
+	int status = 0;
+
+	c->shuffle = false;
+	for (size_t f = 0; !status && f < c->d->n_features; f = end) {
+		n = train_name_label(rows, f, &end, group);
+		if (n >= 3)
+			status = hold_out_groups(tr, rows, c, n, KNOWS_NEITHER, NULL, r, err);
+	}
+	return status;
+}
+
+/* Holds out families, contexts, settings and runs in turn, and sorts what was wrong by what was known. Names
+ * are held out apart where no family has one of its own. */
 static int hold_out_all(struct training *tr, const struct target_rows *rows, const struct grid_point *best,
 			struct spread *spread, struct residuals *r, double *permutation, char *by,
 			size_t by_size, struct err *err)
@@ -425,40 +466,28 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 	if (!group || !other || !c.predicted || !c.knows || !c.spread)
 		status = err_nomem(err, "the residuals of %zu rows", d.n_rows);
 	d.group = group;
-	for (int k = N_FAMILIARITIES - 1; !status && k >= 0; k--) {
-		struct split_params params = { .kind = SPLIT_KFOLD,
-					       .seed = tr->p->ctx.seed +
-						       (uint64_t)(k < KNOWS_NEITHER ? k : KNOWS_NEITHER) };
-		struct split *split = NULL;
+	for (int k = KNOWS_NOTHING; !status && k >= 0; k--) {
 		size_t n = train_hold_out_label(rows, spread, (enum familiarity)k, group);
 		/* families alone, if they are not what contexts are */
 		bool apart = k == KNOWS_NOTHING &&
 			     n != train_hold_out_label(rows, spread, KNOWS_NEITHER, other);
 
-		params.folds = train_possible_folds(asked, n);
 		/* a context that cannot be left out three times says nothing; equal groups are one case */
-		if (!params.folds || n == before || (k >= KNOWS_NEITHER && n < 3))
+		if (!train_possible_folds(asked, n) || n == before || (k >= KNOWS_NEITHER && n < 3))
 			continue;
 		c.shuffle = !apart && (k == KNOWS_CONTEXT || before == 0);
 		before = apart ? before : n;
-		status = split_make(&d, &params, &split, err);
-		c.split = split;
-		if (!status)
-			status = cross_fit(&c, permutation, err);
-		if (!status && rows->first)
-			status = keep_one_a_run(tr, &d, rows->first, KEEP_LATEST_SHARE, c.predicted, err);
-		if (!status && rows->copies)
-			status = keep_one_a_run(tr, &d, rows->copies, KEEP_ANY, c.predicted, err);
+		status = hold_out_groups(tr, rows, &c, n, (uint64_t)(k < KNOWS_NEITHER ? k : KNOWS_NEITHER),
+					 permutation, r, err);
 		if (!status && k == KNOWS_NOTHING) {
 			spread_label(spread, &d, KNOWS_CONTEXT, other);
 			add_families(r, &c, group, other, n);
 		}
-		if (!status)
-			add_residuals(r, &c, group);
 		if (!status && !apart)
-			snprintf(by, by_size, "%zu-fold", split->n_folds);
-		split_free(split);
+			snprintf(by, by_size, "%zu-fold", train_possible_folds(asked, n));
 	}
+	if (!status && !r->groups[KNOWS_NO_NAME])
+		status = hold_out_names(tr, rows, &c, group, r, err);
 	free(group);
 	free(other);
 	free(c.predicted);
@@ -474,8 +503,6 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 
 static void fill_up(struct residuals *r, char *by, size_t by_size)
 {
-	if (r->groups[KNOWS_CONTEXT] >= conformal_needed(0.9))
-		return;
 	if (r->groups[KNOWS_CONTEXT] < UNTOLD_GROUPS)
 		snprintf(by + strlen(by), by_size - strlen(by), "%sassumed", *by ? " and " : "");
 	for (int k = KNOWS_SETTING; k <= KNOWS_CONTEXT; k++)
@@ -487,6 +514,20 @@ static void fill_up(struct residuals *r, char *by, size_t by_size)
 			}
 			r->groups[k]++;
 		}
+}
+
+/* An end that is held out of a few settings tells what a model of even fewer gets wrong. What the others err
+ * by tells nothing of a column that never varied, unless it is work, which adds up. */
+static double widening_of_few(const struct dataset *d, size_t f, double scale, double found)
+{
+	double w = fmin(found, WIDENING_UNKNOWN);
+
+	if (d->role && (d->role[f] == ROLE_EPOCHS || d->role[f] == ROLE_SAMPLES))
+		return w;
+	for (size_t i = 1; i < d->n_rows; i++)
+		if (d->x[i * d->n_features + f] != d->x[f])
+			return w;
+	return WIDENING_UNKNOWN * fmax(1.0, UNTOLD_SIZE / scale);
 }
 
 static void thin_scores(struct residuals *r)
@@ -507,32 +548,43 @@ static double q90_of(const struct conformal *c)
 	return !conformal_quantile(c, 0.9, &q, NULL) && q > 0.0 ? q : gsl_cdf_ugaussian_Pinv(0.9);
 }
 
+/* Families, contexts, settings, runs, and the names of each category. */
+static size_t most_hold_outs(const struct dataset *d)
+{
+	size_t n = N_FAMILIARITIES;
+
+	for (size_t f = 0; d->role && f < d->n_features; f++)
+		n += d->role[f] == ROLE_CATEGORY && (!f || !d->column || d->column[f] != d->column[f - 1]);
+	return n;
+}
+
 /* Bounds of a model that errs by a factor: scales by what is known of a job, and how much wider they are
  * outside the table. */
 static int find_log_bounds(struct training *tr, const struct dataset *all, const struct target_rows *rows,
 			   const struct grid_point *best, struct model_target *out, struct err *err)
 {
 	const struct dataset *d = rows->d;
-	size_t room = N_FAMILIARITIES * d->n_rows + 4 * UNTOLD_GROUPS;
+	size_t room = most_hold_outs(d) * d->n_rows + 4 * UNTOLD_GROUPS;
 	struct residuals r = { .value = mem_array(room, sizeof *r.value),
 			       .spread = mem_array(room, sizeof *r.spread),
 			       .knows = mem_array(room, 1),
 			       .room = room };
 	double scale[N_FAMILIARITIES], squares = 0.0, plain = 0.0, trust;
-	double *size = mem_array(room, sizeof *size);
 	size_t groups = 0;
-	int status = r.value && r.spread && r.knows && size
-			     ? spread_make(all, &out->spread, err)
-			     : err_nomem(err, "the residuals of %zu rows", d->n_rows);
+	bool few;
+	int status = r.value && r.spread && r.knows ? spread_make(all, &out->spread, err)
+						    : err_nomem(err, "the residuals of %zu rows", d->n_rows);
 
 	if (!status)
 		status = hold_out_all(tr, rows, best, out->spread, &r, out->permutation, out->residuals_by,
 				      sizeof out->residuals_by, err);
 	if (status)
 		goto out;
-	trust = r.groups[KNOWS_CONTEXT] < UNTOLD_GROUPS ? 0.0 : find_trust(&r, size);
-	fill_up(&r, out->residuals_by, sizeof out->residuals_by);
-	groups = find_scales(&r, trust, size, scale);
+	trust = r.groups[KNOWS_CONTEXT] < UNTOLD_GROUPS ? 0.0 : find_trust(&r);
+	few = r.groups[KNOWS_CONTEXT] < conformal_needed(0.9);
+	if (few)
+		fill_up(&r, out->residuals_by, sizeof out->residuals_by);
+	groups = find_scales(&r, trust, scale);
 	for (size_t i = 0; i < r.n; i++) {
 		plain += r.value[i] * r.value[i];
 		r.value[i] /= scale[r.knows[i]] * pow(r.spread[i], trust);
@@ -549,11 +601,14 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 	status = out->widening ? widening_estimate(best, all, &tr->p->ctx, out->spread,
 						   q90_of(&out->conformal), out->widening, err)
 			       : err_nomem(err, "%zu features", d->n_features);
+	if (!status && !r.groups[KNOWS_NO_NAME])
+		widening_of_names(out->widening, tr->model->features);
+	for (size_t f = 0; !status && few && f < d->n_features; f++)
+		out->widening[f] = widening_of_few(all, f, scale[KNOWS_CONTEXT], out->widening[f]);
 out:
 	free(r.value);
 	free(r.spread);
 	free(r.knows);
-	free(size);
 	return status;
 }
 

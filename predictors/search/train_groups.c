@@ -184,6 +184,32 @@ static size_t join_labels(uint32_t *label, const uint32_t *first, size_t n)
 	return make_dense(label, n);
 }
 
+size_t train_name_label(const struct target_rows *rows, size_t f, size_t *out_end, uint32_t *out)
+{
+	const struct dataset *d = rows->d;
+	size_t n_groups;
+
+	*out_end = f + 1;
+	if (!d->role || !d->column || d->role[f] != ROLE_CATEGORY)
+		return 0;
+	while (*out_end < d->n_features && d->column[*out_end] == d->column[f])
+		++*out_end;
+	if (*out_end < f + 3)
+		return 0;
+	for (size_t i = 0; i < d->n_rows; i++) {
+		size_t at = f;
+
+		while (at < *out_end && !(d->x[i * d->n_features + at] > 0.5))
+			at++;
+		out[i] = (uint32_t)(at - f);
+	}
+	n_groups = make_dense(out, d->n_rows);
+	if (rows->by_groups &&
+	    !groups_are_within(d->group, out, d->n_rows, most_label(d->group, d->n_rows) + 1))
+		return 0;
+	return n_groups && rows->first ? join_labels(out, rows->first, d->n_rows) : n_groups;
+}
+
 size_t train_hold_out_label(const struct target_rows *rows, const struct spread *s, enum familiarity knows,
 			    uint32_t *out)
 {

@@ -54,6 +54,11 @@ int train_label_replications(const struct table *t, uint32_t **out, struct err *
 size_t train_hold_out_label(const struct target_rows *rows, const struct spread *s, enum familiarity knows,
                             uint32_t *out);
 
+/* Labels of the names of the category that starts at feature f, where there are more than two and no group of
+ * the user's has several. Returns how many there are; 0: it is none, or not such a one. out_end: where the
+ * next column of the table starts. */
+size_t train_name_label(const struct target_rows *rows, size_t f, size_t *out_end, uint32_t *out);
+
 /* Fewer groups than parts make fewer parts. 0: nothing can be held out. */
 size_t train_possible_folds(size_t asked, size_t groups);
 /* Runs beside jobs of another kind, for a model whose time is trained: model->mixed (train_mixed.c). */

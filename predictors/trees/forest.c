@@ -159,7 +159,8 @@ static int forest_collect(struct forest_job *job, struct ensemble_model **out, s
 	int status = ensemble_model_new(job->tree, job->p.n_trees, d->n_features, 0.0, (double)job->p.n_trees,
 					&m, err);
 
-	if (!status && !job->ctx->no_importances)
+	/* A single tree is walked sooner than the words of its masks are found. */
+	if (!status && !job->ctx->no_importances && job->p.n_trees > 1)
 		status = leaf_masks_build(m->ensemble, err);
 	if (status) {
 		ensemble_model_free(m);

@@ -26,6 +26,7 @@ int grower_new(const struct bins *bins, const struct grow_params *p, const uint3
 	struct grower *g = mem_calloc(1, sizeof *g);
 	size_t n = bins->n_rows;
 	bool absolute = p->criterion == CRITERION_ABSOLUTE, failed;
+	size_t cells = SMALL_LEVELS * COPIES;
 
 	if (!g)
 		return err_fail(err, ERR_NOMEM, "out of memory to grow trees");
@@ -41,7 +42,9 @@ int grower_new(const struct bins *bins, const struct grow_params *p, const uint3
 	g->side = mem_array(n, sizeof *g->side);
 	g->spill = mem_array(n, sizeof(double));
 	failed = !g->row || !g->y || !g->weight || !g->side || !g->spill;
-	g->cell = mem_calloc((g->max_levels + 1 + SMALL_LEVELS) * COPIES, sizeof *g->cell);
+	if (cells <= g->max_levels)
+		cells = (size_t)g->max_levels + 1;
+	g->cell = mem_calloc(cells, sizeof *g->cell);
 	g->level = mem_array(g->max_levels + 1 < n + 1 ? g->max_levels + 1 : n + 1, sizeof *g->level);
 	g->sort_key = mem_array(n < SORTED_ROWS ? n : SORTED_ROWS, sizeof *g->sort_key);
 	g->sort_spare = mem_array(n < SORTED_ROWS ? n : SORTED_ROWS, sizeof *g->sort_spare);

@@ -187,7 +187,16 @@ struct median_list {
 	double below_sum, sum;
 };
 
-static void median_list_init(struct median_list *m, struct grower *g, uint32_t node)
+/* All n rows are in the list. */
+static void median_list_link(struct grower *g, size_t n)
+{
+	for (size_t i = 0; i <= n + 1; i++) {
+		g->next[i] = (uint32_t)i + 1;
+		g->prev[i] = (uint32_t)i - 1;
+	}
+}
+
+static void median_list_init(struct median_list *m, const struct grower *g, uint32_t node)
 {
 	size_t lo = g->node_lo[node], n = g->node_hi[node] - lo;
 
@@ -195,10 +204,6 @@ static void median_list_init(struct median_list *m, struct grower *g, uint32_t n
 		.g = g, .y = g->y + lo, .w = g->weight + lo, .at = 1, .total = g->node_weight[node]
 	};
 	m->origin = m->y[n / 2];
-	for (size_t i = 0; i <= n + 1; i++) {
-		g->next[i] = (uint32_t)i + 1;
-		g->prev[i] = (uint32_t)i - 1;
-	}
 	for (size_t i = 0; i < n; i++)
 		m->sum += m->w[i] * (m->y[i] - m->origin);
 	while (2 * (m->below + m->w[m->at - 1]) < m->total) {
@@ -258,9 +263,10 @@ static void search_list(struct grower *g, size_t f, uint32_t node, bool missing_
 {
 	size_t lo = g->node_lo[node], n = g->node_hi[node] - lo, P = g->n_levels, at = 0;
 	size_t shift = missing_left && g->missing_rows ? 1 : 0, groups = P + (g->missing_rows > 0);
+	size_t first = 0, end = groups - 1; /* splits behind these groups leave enough rows on both sides */
 	double spread = (g->y[lo + n - 1] - g->y[lo]) * g->node_weight[node];
 	struct split_choice left = { .missing_left = shift };
-	struct median_list m;
+	struct median_list whole, m;
 
 	for (size_t j = 0; j <= groups; j++)
 		g->level_end[j] = 0;
@@ -272,20 +278,31 @@ static void search_list(struct grower *g, size_t f, uint32_t node, bool missing_
 		g->by_level[g->level_end[g->dense[i] == P ? (shift ? 0 : P) : g->dense[i] + shift]++] =
 			(uint32_t)i;
 	/* Now level_end[j] is where group j ends. */
-	median_list_init(&m, g, node);
-	for (size_t j = 0; j + 1 < groups; j++) {
+	while (first < end && g->level_end[first] < g->p.min_leaf)
+		first++;
+	while (first < end && n - g->level_end[end - 1] < g->p.min_leaf)
+		end--;
+	if (first == end)
+		return;
+	median_list_init(&whole, g, node);
+	median_list_link(g, n);
+	m = whole;
+	for (size_t j = 0; j < end; j++) {
 		for (; at < g->level_end[j]; at++)
 			median_list_remove(&m, g->by_level[at], n);
-		g->right_score[j] = median_list_deviation(&m);
+		if (j >= first)
+			g->right_score[j] = median_list_deviation(&m);
 	}
-	median_list_init(&m, g, node);
+	median_list_link(g, n);
+	m = whole;
 	at = n;
-	for (size_t j = groups - 1; j > 0; j--) {
+	for (size_t j = groups - 1; j > first; j--) {
 		for (; at > g->level_end[j - 1]; at--)
 			median_list_remove(&m, g->by_level[at - 1], n);
-		g->right_score[j - 1] += median_list_deviation(&m);
+		if (j <= end)
+			g->right_score[j - 1] += median_list_deviation(&m);
 	}
-	for (size_t j = 0; j + 1 < groups; j++) {
+	for (size_t j = 0; j < end; j++) {
 		if (j < shift) { /* missing rows alone on the left: the same as alone on the right */
 			left.left_weight = g->missing_weight;
 			left.left_rows = g->missing_rows;
@@ -294,7 +311,8 @@ static void search_list(struct grower *g, size_t f, uint32_t node, bool missing_
 		left.left_weight += g->level[j - shift].weight;
 		left.left_rows += g->level[j - shift].n_rows;
 		/* on the scale of S, so that features of few and of many levels compare */
-		grower_consider(g, f, node, j - shift, &left, spread - 2.0 * g->right_score[j], best);
+		if (j >= first)
+			grower_consider(g, f, node, j - shift, &left, spread - 2.0 * g->right_score[j], best);
 	}
 }
 

@@ -499,7 +499,7 @@ static int look_without_model(const struct decide_scene *s, struct decision *d, 
 		c->work_s = s->guess_s;
 		c->cpu_share = 1.0;
 		c->disk_share = 0.0;
-		if (!s->starting || s->indifferent)
+		if (!s->starting)
 			continue;
 		job = decide_fluid_job(c, s->cpus);
 		if (isnan(s->guess_s))

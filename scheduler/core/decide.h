@@ -164,7 +164,6 @@ struct decide_scene {
 	bool starting;
 	bool by_chance;               /* it asks for no promise: of those that are not in time by their bounds
 	                                 the likeliest is to be played */
-	bool indifferent;             /* no job has a promise or is guarded, so their times matter little */
 	double memory_mb, memory_mb_per_record; /* that the job needs; NaN: not known */
 	double memory_limit_mb;       /* a candidate that needs more is not feasible; INFINITY: no limit */
 	struct device_need device;    /* what the job wants of them */

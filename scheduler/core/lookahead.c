@@ -26,12 +26,7 @@
  * candidates (pairs of batches and epochs), those with almost as much work as one that failed are left out,
  * and after MOST_PLAYS all but the fastest. A play that is not worth making whole ends when the candidate has
  * ended and every job whose promise could be in question. Jobs whose deadlines lie behind the last possible
- * end (bound_on_ends()) are not in question.
- *
- * All candidates have the same seat and as many cpus, so that until the shorter of two ends, other jobs see
- * no difference. After a play, the numbers of one that ends sooner therefore follow without another
- * (derive_candidate()). Where objectives are just missed, several candidates look in time by their
- * approximate numbers and are not; they cost one play instead of one each. */
+ * end (bound_on_ends()) are not in question. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -54,8 +49,6 @@ struct look {
 	double wait_s; /* of the candidate, whatever its work */
 	double most; /* processes there can be at a time */
 	bool whole; /* plays are made to their end */
-	bool has_play; /* the last play, in w->with, had a candidate in the seat */
-	uint32_t play_devices; /* that this candidate held */
 };
 
 /* ---- without the candidate ---- */
@@ -189,23 +182,6 @@ static struct decide_load load_without(const struct look *l, const struct candid
 	return load;
 }
 
-/* The load of the moment, and the candidate in it. */
-static struct decide_load load_now(const struct look *l)
-{
-	const struct decide_scene *s = l->s;
-	struct decide_load load = load_alone(s);
-
-	load.njobs += (double)s->n_running;
-	for (size_t i = 0; i < s->n_running; i++) {
-		load.processes += s->running[i].cpus;
-		if (s->kinds)
-			load.slow += s->running[i].cpus * disturbs(s, &s->running[i]);
-	}
-	settle_slow(s, &load);
-	load.processes = fmin(load.processes, l->most);
-	return load;
-}
-
 /* Upper bound over expected time; NaN without a bound. */
 static double ratio_of(const struct candidate *c)
 {
@@ -228,20 +204,18 @@ static void approximate(struct look *l)
 		struct candidate *c = &d->candidate[i];
 
 		if (others)
-			load[i] = l->before ? load_without(l, c, c->time_s) : load_now(l);
+			load[i] = load_without(l, c, c->time_s);
 		c->wait_s = l->wait_s;
 	}
 	if (others)
 		decide_predict_all(l->rows, load, d, false, l->w->errors);
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
-		double processes = others || l->before ? load[i].processes : load_now(l).processes;
-
 		if (!l->whole) { /* else a play says it */
 			decide_bound(l->rows, &l->w->errors[i], c);
 			c->chance = decide_chance(l->rows, c);
 		}
-		c->work_s = decide_work_s(s, c, c->time_s, processes);
+		c->work_s = decide_work_s(s, c, c->time_s, load[i].processes);
 		if (load[i].slow != 1.0) {
 			c->time_s *= load[i].slow;
 			c->model_s *= load[i].slow;
@@ -268,7 +242,6 @@ static int play(const struct decide_scene *s, const struct fluid_job *job, const
 				 .n_groups = s->n_groups,
 				 .other_load = s->other_load,
 				 .kinds = s->kinds,
-				 .watched = s->own_feels,
 				 .wanted = wanted };
 	struct fluid_job *seat = s->starting ? &s->running[s->n_running] : &s->queued[s->position];
 
@@ -284,15 +257,15 @@ static int play(const struct decide_scene *s, const struct fluid_job *job, const
 	return fluid_play(&f, NULL, s->scratch->workspace, out, err);
 }
 
-/* What a job in the seat met in the play just made, if it had these times. */
-static struct decide_load load_with(const struct look *l, struct fluid_times own)
+/* What the job in the seat met in the play just made. */
+static struct decide_load load_with(const struct look *l)
 {
-	struct fluid_times *t = l->w->with, played = t[l->seat];
+	struct fluid_times *t = l->w->with, own = t[l->seat];
 	struct decide_load load;
 
 	t[l->seat] = (struct fluid_times){ 0 };
 	load = load_between(l, t, own.start_s, own.end_s);
-	t[l->seat] = played;
+	t[l->seat] = own;
 	return load;
 }
 
@@ -436,8 +409,8 @@ static void predict_under(const struct look *l, const struct decide_load *load, 
 	l->w->has_errors[i] = false;
 }
 
-/* Judges a candidate by its own times and, if there is a play without it, by what it does to others. x: its
- * row under the load that it met, if predict_under() has made it. */
+/* Judges a candidate by its own times and by what it does to others. x: its row under the load that it met,
+ * if predict_under() has made it. */
 static void conclude_play(const struct look *l, struct candidate *c, const double *x,
 			  const struct fluid_times *own)
 {
@@ -454,8 +427,7 @@ static void conclude_play(const struct look *l, struct candidate *c, const doubl
 	c->wait_s = own->start_s;
 	c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
 	c->chance = decide_chance(l->rows, c);
-	if (l->before)
-		note_effects(l, c, own->end_s);
+	note_effects(l, c, own->end_s);
 	decide_judge(l->rows->p, c);
 }
 
@@ -478,65 +450,20 @@ static int play_candidate(struct look *l, struct candidate *c, int plays, struct
 
 		if (status)
 			return status;
-		load = load_with(l, *own);
+		load = load_with(l);
 		predict_under(l, &load, c, x);
 		work_s = decide_work_s(l->s, c, c->time_s, load.processes);
 		if (--plays == 0 || isnan(work_s) || fabs(work_s - c->work_s) <= WORK_MOVED * c->work_s)
 			break;
 		c->work_s = work_s;
 	}
-	l->has_play = true;
-	l->play_devices = c->devices;
 	conclude_play(l, c, x, own);
 	return 0;
 }
 
-static bool is_alone_wanted(const struct look *l)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (i != l->seat && l->w->wanted[i])
-			return false;
-	return true;
-}
-
-/* Finds the numbers of a candidate from the play of another, which lasted longer in the same seat: to the
- * others they are the same job, with as many devices, until the shorter one ends. What happens after that is
- * not known, so that it counts as played only if no promise can be in question. Returns false if the play was
- * too short. */
-static bool derive_candidate(struct look *l, struct candidate *c)
-{
-	struct fluid_times own = l->w->with[l->seat];
-	struct fluid_job job = decide_fluid_job(c, l->s->cpus);
-	double x[DECIDE_MAX_FEATURES];
-	struct decide_load load;
-	bool harmless;
-
-	if (!l->has_play || isnan(c->work_s) || own.never || c->devices != l->play_devices ||
-	    !fluid_instead(l->w->workspace, &l->s->machine, &job, own.start_s, own.end_s, &own.end_s))
-		return false;
-	find_wanted(l, &job);
-	harmless = is_alone_wanted(l);
-	load = load_with(l, own);
-	predict_under(l, &load, c, x);
-	conclude_play(l, c, x, &own);
-	l->w->played[c - l->d->candidate] = harmless;
-	if (!harmless) { /* promises that look kept may yet break after its end, and the other way round */
-		c->breaks = 0;
-		c->harm = 0.0;
-		c->delays_s = NAN;
-		c->reasons &= ~(unsigned)REASON_BREAKS_PROMISE;
-		decide_judge(l->rows->p, c);
-	}
-	return true;
-}
-
-/* Derives a candidate if that will do, or plays it. What it does to promises has to be known of one that is
- * in time by its own times, and of any other if `effects` is true. */
-static int try_candidate(struct look *l, struct candidate *c, bool effects, struct err *err)
+static int try_candidate(struct look *l, struct candidate *c, struct err *err)
 {
 	c->reasons &= ~(unsigned)REASON_NOT_TRIED;
-	if (derive_candidate(l, c) && (l->w->played[c - l->d->candidate] || (!c->feasible && !effects)))
-		return 0;
 	return play_candidate(l, c, 1, err);
 }
 
@@ -603,7 +530,7 @@ static int play_sparingly(struct look *l, struct err *err)
 
 		if (l->w->played[i])
 			return 0;
-		status = try_candidate(l, &d->candidate[i], false, err);
+		status = try_candidate(l, &d->candidate[i], err);
 		if (status)
 			return status;
 		if (many && !d->candidate[i].feasible)
@@ -613,43 +540,18 @@ static int play_sparingly(struct look *l, struct err *err)
 		i = decide_likeliest(d, 0.0, REASONS_NO_ROOM | REASON_BREAKS_PROMISE);
 		if (i < 0 || l->w->played[i])
 			break;
-		status = try_candidate(l, &d->candidate[i], true, err);
+		status = try_candidate(l, &d->candidate[i], err);
 		if (status)
 			return status;
 	}
 	while ((i = next_to_promise(l)) >= 0) {
-		status = try_candidate(l, &d->candidate[i], true, err);
+		status = try_candidate(l, &d->candidate[i], err);
 		if (status)
 			return status;
 		if (many && ++plays >= 2 * MOST_PLAYS)
 			break;
 	}
 	return 0;
-}
-
-/* Without a first play, all candidates get the wait of one that was played. */
-static void share_wait(struct look *l)
-{
-	const struct candidate *from = NULL;
-	const struct decide_load load = load_now(l);
-	double x[DECIDE_MAX_FEATURES];
-	struct model_errors e;
-
-	for (size_t i = 0; i < l->d->n_candidates; i++)
-		if (l->w->played[i] && !isnan(l->d->candidate[i].work_s))
-			from = &l->d->candidate[i];
-	for (size_t i = 0; i < l->d->n_candidates && from; i++) {
-		struct candidate *c = &l->d->candidate[i];
-
-		if (l->w->played[i])
-			continue;
-		c->wait_s = from->wait_s;
-		c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
-		decide_predict_one(l->rows, &load, c, x); /* for the row */
-		e = decide_errors_at(l->rows, x);
-		decide_bound(l->rows, &e, c);
-		c->chance = decide_chance(l->rows, c);
-	}
 }
 
 int decide_look_ahead(struct decide_rows *rows, struct decision *d, struct err *err)
@@ -680,7 +582,7 @@ int decide_look_ahead(struct decide_rows *rows, struct decision *d, struct err *
 	l.whole = l.n * d->n_candidates <= DECIDE_PLAY_ALL;
 	for (size_t i = 0; i < d->n_candidates; i++)
 		l.w->played[i] = false;
-	if (!l.before && (l.whole || !s->indifferent)) {
+	if (!l.before) {
 		status = play(s, NULL, NULL, l.w->without, err);
 		l.w->without[l.seat] = (struct fluid_times){ 0 };
 		l.before = l.w->without;
@@ -690,12 +592,9 @@ int decide_look_ahead(struct decide_rows *rows, struct decision *d, struct err *
 	/* Where no play was made its seat is not written yet, and the means over all seats read it. */
 	*(s->starting ? &s->running[s->n_running] : &s->queued[s->position]) =
 		(struct fluid_job){ .cpus = 1 };
-	l.wait_s = l.before ? find_wait_s(&l) : 0.0;
+	l.wait_s = find_wait_s(&l);
 	approximate(&l);
-	status = l.whole ? play_all(&l, err) : play_sparingly(&l, err);
-	if (!l.before)
-		share_wait(&l);
-	return status;
+	return l.whole ? play_all(&l, err) : play_sparingly(&l, err);
 }
 
 int decide_probe(const struct decide_scene *s, const struct fluid_job *job, uint64_t *out_breaks,

@@ -10,6 +10,7 @@
 #include "scheduler/core/admit/admit.h"
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/ops/decision_json.h"
+#include "scheduler/daemon/retention.h"
 
 /* The batches and epochs of the job become those of the terms. */
 static int keep_terms(struct job *job, const struct admit_terms *t, struct err *err)
@@ -117,4 +118,48 @@ void admission_json(const struct daemon *d, const struct job *job, int64_t now_n
 		if (learning_fails(d->learning, job, job->type->batch[i]))
 			about.failing[about.n_failing++] = job->type->batch[i];
 	decision_json(w, &a->decision, &about);
+}
+
+int admission_submit(struct daemon *d, struct job *job, bool waits, int64_t now_ns, struct arrival *out,
+		     struct err *err)
+{
+	struct life_event e = carry_event(d, LIFE_SUBMITTED, job);
+	struct admission *a = &out->admission;
+	struct json_writer w;
+	int rc = waits ? 0 : admission_decide(d, job, now_ns, true, a, err);
+
+	out->decided = !rc;
+	out->text = (struct strbuf){ 0 };
+	out->probe = NULL;
+	if (rc)
+		return rc;
+	e.now_ns = now_ns;
+	e.waits = waits;
+	if (!waits) {
+		if (a->why[0])
+			job_set_reason(job, a->why);
+		json_begin(&w, &out->text, false);
+		admission_json(d, job, now_ns, a, &w);
+		e.verdict = a->verdict;
+		e.decision = &a->decision;
+		e.text = strbuf_text(&out->text);
+		out->probe = learning_probe_make(d->learning, job, now_ns);
+	}
+	rc = out->text.failed ? err_nomem(err, "a decision") : carry_out(d, &e, err);
+	if (!rc) {
+		d->next_id++;
+		return 0;
+	}
+	sched_remove(d->sched, now_ns, job->id, NULL);
+	job_free(out->probe);
+	strbuf_release(&out->text);
+	return rc;
+}
+
+void admission_done(struct daemon *d, const struct job *job, struct arrival *a)
+{
+	strbuf_release(&a->text);
+	if (job->row.state == JOB_REJECTED) /* it has ended */
+		retention_ended(d->retention);
+	jobs_trim(&d->jobs, d->setup->config->max_finished);
 }

@@ -143,32 +143,38 @@ static void give_up(struct daemon *d, uint64_t id, struct job *job)
 		sched_remove(d->sched, daemon_now_ns(d), id, NULL);
 }
 
+bool carry_next(struct daemon *d, uint64_t *out_id)
+{
+	double before = clock_monotonic_us();
+	int64_t now_ns = daemon_now_ns(d);
+	struct decision decision;
+	uint64_t id;
+	bool starts = sched_next(d->sched, now_ns, &id, &decision);
+	struct job *job;
+
+	if (!starts && sched_looked(d->sched))
+		inputs_add(d, INPUT_LOOKED, now_ns, NULL, NAN, NULL);
+	if (!starts && !sched_hopeless(d->sched, &id))
+		return false;
+	job = jobs_find(&d->jobs, id);
+	if (job && starts)
+		turn_of(d, job, &decision, now_ns, clock_monotonic_us() - before);
+	else if (!starts)
+		give_up(d, id, job);
+	*out_id = starts ? id : 0;
+	return true;
+}
+
 void carry_turns(struct daemon *d)
 {
 	double began = clock_monotonic_us();
-	struct decision decision;
 	uint64_t id;
 
-	while (!d->draining && !d->store_failed) {
-		double before = clock_monotonic_us();
-		int64_t now_ns = daemon_now_ns(d);
-		struct job *job;
-		bool starts;
-
-		if (before - began > TURN_US) {
+	while (!d->draining && !d->store_failed && carry_next(d, &id)) {
+		if (clock_monotonic_us() - began > TURN_US) {
 			daemon_later(d);
 			return;
 		}
-		starts = sched_next(d->sched, now_ns, &id, &decision);
-		if (!starts && sched_looked(d->sched))
-			inputs_add(d, INPUT_LOOKED, now_ns, NULL, NAN, NULL);
-		if (!starts && !sched_hopeless(d->sched, &id))
-			return;
-		job = jobs_find(&d->jobs, id);
-		if (job && starts)
-			turn_of(d, job, &decision, now_ns, clock_monotonic_us() - before);
-		else if (!starts)
-			give_up(d, id, job);
 	}
 }
 
@@ -177,7 +183,7 @@ void carry_turns(struct daemon *d)
 void carry_durable(struct daemon *d, uint64_t ticket)
 {
 	struct start_list *l = &d->starts;
-	double began = clock_monotonic_us();
+	double began = l->n ? clock_monotonic_us() : 0.0;
 	size_t n = 0;
 
 	/* A start that fails ends its job, which may add to the list: it is read again each time. */
@@ -235,20 +241,29 @@ static void started(struct daemon *d, struct job *job, int64_t now_ns, int64_t a
 	carry_out(d, &e, NULL);
 }
 
-int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err)
+int carry_now(struct daemon *d, struct job *job, int64_t now_ns, struct err *err)
 {
 	double before = clock_monotonic_us();
-	int64_t now_ns = daemon_now_ns(d);
 	struct decision decision;
-	int rc = job->step == STEP_READY ? 0 : sched_start_now(d->sched, now_ns, job->id, &decision, err);
+	int rc = sched_start_now(d->sched, now_ns, job->id, &decision, err);
 
-	if (rc)
-		return rc;
-	inputs_add(d, INPUT_OWNER, now_ns, job, NAN, NULL);
+	if (!rc)
+		turn_of(d, job, &decision, now_ns, clock_monotonic_us() - before);
+	return rc;
+}
+
+int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err)
+{
+	int64_t now_ns = daemon_now_ns(d);
+	int rc = 0;
+
 	if (job->step == STEP_READY)
 		sched_owner_started(d->sched, now_ns, job->id, NULL);
 	else
-		turn_of(d, job, &decision, now_ns, clock_monotonic_us() - before);
+		rc = carry_now(d, job, now_ns, err);
+	if (rc)
+		return rc;
+	inputs_add(d, INPUT_OWNER, now_ns, job, NAN, NULL);
 	daemon_changed(d);
 	started(d, job, now_ns, now_ns, 0);
 	return 0;

@@ -298,7 +298,12 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 		daemon_changed(d);
 		break;
 	/* A job without its history, for want of memory, is as good as one with it. */
-	case LIFE_ADD_DECISION: store_add_decision(d->store, job->id, now_ns, a->what, a->text, NULL); break;
+	case LIFE_ADD_DECISION:
+		if (d->params.played)
+			d->params.played->decided(d->params.played->owner, job, a->what, a->text);
+		else
+			store_add_decision(d->store, job->id, now_ns, a->what, a->text, NULL);
+		break;
 	case LIFE_ADD_ESTIMATE:
 		store_add_estimate(d->store, job->id, now_ns, e->start_s, e->end_s, e->end_low_s,
 				   e->end_high_s, a->what, NULL);

@@ -627,11 +627,12 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 		learning_restore(d->learning);
 		cluster_settle(d);
 		other_work_settle(d);
-		rc = open_server(d, p->force, err);
+		if (!p->played)
+			rc = open_server(d, p->force, err);
 	}
-	if (!rc)
+	if (!rc && !p->played)
 		rc = http_new(d, &d->http, err);
-	if (!rc)
+	if (!rc && !p->played)
 		d->textfile = textfile_new(d, d->setup->config->metrics_file);
 	if (rc) {
 		daemon_free(d);

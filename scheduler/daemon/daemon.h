@@ -50,6 +50,9 @@
 struct played {
 	const int64_t *now_ns;
 	const struct executor_ops *const *executor; /* as executor_all[] */
+	/* A decision was made; `moment` as in the store, which does not get it. */
+	void (*decided)(void *owner, const struct job *job, const char *moment, const char *json);
+	void *owner;
 	const uint64_t *unstarted; size_t n_unstarted; /* after a restart: jobs of which nothing had run */
 };
 
@@ -157,6 +160,7 @@ int daemon_read_setup(const struct daemon *d, const struct learning *learning,
 void daemon_use_log(const struct config *c);
 int daemon_server_limits(const struct config *c, struct server_params *out, struct err *err);
 void daemon_reload_abandon(struct daemon *d);
+int daemon_reload_now(struct daemon *d, struct err *err); /* without a thread: all in this call */
 /* In a thread. answer may be NULL. Takes from->model, also on failure; its text is borrowed until the end.
  * from NULL: all is read. */
 int daemon_reload(struct daemon *d, struct later *answer, const struct setup_source *from, struct err *err);
@@ -171,7 +175,10 @@ const char *carry_executor(const struct config *c, const struct job *job); /* th
 /* ---- carry_events.c ---- */
 void carry_out_all(struct daemon *d, enum life_event_kind kind); /* of every job */
 bool carry_ticks(struct daemon *d); /* TICK of live jobs, for as long as a turn may take; true: of all */
-void carry_turns(struct daemon *d);             /* starts the jobs that may start */
+bool carry_next(struct daemon *d, uint64_t *out_id); /* one of them; 0: one that has no chance left */
+/* A job whose turn has not come, all the same. */
+int carry_now(struct daemon *d, struct job *job, int64_t now_ns, struct err *err);
+void carry_turns(struct daemon *d); /* starts the jobs that may start */
 void carry_durable(struct daemon *d, uint64_t ticket); /* DURABLE of the jobs that waited for it */
 void carry_delayed(struct daemon *d);           /* tries again to start the jobs that are delayed */
 void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o);

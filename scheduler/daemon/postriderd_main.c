@@ -2,14 +2,17 @@
 #include <cblas.h>
 #include <getopt.h>
 #include <gsl/gsl_errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "common/log.h"
+#include "common/text/text.h"
 #include "common/version.h"
 #include "scheduler/daemon/daemon.h"
+#include "scheduler/daemon/verify/verify.h"
 
 static void help(FILE *to)
 {
@@ -27,6 +30,10 @@ static void help(FILE *to)
 		"      --policy NAME     the same: courier, courier-tuned, card, postrider, greedy, naive,\n"
 		"                        boost, boost-full, queueing, anova, fixed:B\n"
 		"      --model FILE      the same\n"
+		"      --verify DIR      makes the decisions of a state folder again from its records, "
+		"compares "
+		"them, and ends;\n"
+		"                        --at-least SHARE, --json: see 'postrider replay --help'\n"
 		"  -f, --force           start on a state folder that others may write to\n"
 		"  -h, --help            this text\n"
 		"      --version         the version\n"
@@ -41,10 +48,10 @@ static void help(FILE *to)
 		"database, 7 not permitted, 8 another daemon runs.\n");
 }
 
-enum { OPT_SOCKET = 256, OPT_STATE, OPT_POLICY, OPT_MODEL, OPT_VERSION };
+enum { OPT_SOCKET = 256, OPT_STATE, OPT_POLICY, OPT_MODEL, OPT_VERSION, OPT_VERIFY, OPT_AT_LEAST, OPT_JSON };
 
 /* -1: go on; else the exit code. */
-static int parse(int argc, char **argv, struct daemon_params *p)
+static int parse(int argc, char **argv, struct daemon_params *p, struct verify_params *v)
 {
 	static const struct option option[] = {
 		{ "config", required_argument, NULL, 'c' },
@@ -52,6 +59,9 @@ static int parse(int argc, char **argv, struct daemon_params *p)
 		{ "state", required_argument, NULL, OPT_STATE },
 		{ "policy", required_argument, NULL, OPT_POLICY },
 		{ "model", required_argument, NULL, OPT_MODEL },
+		{ "verify", required_argument, NULL, OPT_VERIFY },
+		{ "at-least", required_argument, NULL, OPT_AT_LEAST },
+		{ "json", no_argument, NULL, OPT_JSON },
 		{ "force", no_argument, NULL, 'f' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, OPT_VERSION },
@@ -67,6 +77,15 @@ static int parse(int argc, char **argv, struct daemon_params *p)
 		case OPT_STATE: p->state_dir = optarg; break;
 		case OPT_POLICY: p->policy = optarg; break;
 		case OPT_MODEL: p->model = optarg; break;
+		case OPT_VERIFY: v->state_dir = optarg; break;
+		case OPT_JSON: v->json = true; break;
+		case OPT_AT_LEAST:
+			if (!text_number(optarg, &v->least) || !(v->least >= 0.0 && v->least <= 1.0)) {
+				fprintf(stderr, "postriderd: --at-least %s: need a share from 0 to 1\n",
+					optarg);
+				return 2;
+			}
+			break;
 		case OPT_VERSION: printf("postriderd %s\n", postrider_version); return 0;
 		case 'h': help(stdout); return 0;
 		default: fprintf(stderr, "postriderd: --help says more\n"); return 2;
@@ -85,7 +104,8 @@ int main(int argc, char **argv)
 	struct daemon_params p = { 0 };
 	struct daemon *d;
 	struct err err = { 0 };
-	int code = parse(argc, argv, &p);
+	struct verify_params v = { .least = NAN };
+	int code = parse(argc, argv, &p, &v);
 
 	if (code >= 0)
 		return code;
@@ -95,6 +115,10 @@ int main(int argc, char **argv)
 	umask(0077); /* what others may see is given by chmod() */
 	gsl_set_error_handler_off();
 	openblas_set_num_threads(1);
+	if (v.state_dir) {
+		log_set_program("postrider");
+		return verify_run(&v);
+	}
 	if (daemon_new(&p, &d, &err)) {
 		log_error("%s", err.text);
 		return err_exit_code(err.code);

@@ -202,7 +202,8 @@ static int swap(struct daemon *d, struct setup **setup, struct rebound *r, struc
 	if (daemon_configure_engines(d, fresh->config, &engines))
 		log_error("%s", engines.text); /* its jobs wait until the next reload */
 	inputs_reloaded(d, now_ns, fresh);
-	server_set_limits(d->server, &limits);
+	if (d->server)
+		server_set_limits(d->server, &limits);
 	daemon_use_log(fresh->config);
 	*setup = d->setup;
 	d->setup = fresh;
@@ -353,6 +354,27 @@ int daemon_reload(struct daemon *d, struct later *answer, const struct setup_sou
 	d->loader = l;
 	d->reload_again = false;
 	return 0;
+}
+
+int daemon_reload_now(struct daemon *d, struct err *err)
+{
+	const struct setup_source from = { .before = d->setup };
+	struct setup *fresh = NULL;
+	struct rebound rebound = { 0 };
+	struct job_cursor next = { 0 };
+	bool all = false;
+	int rc = daemon_read_setup(d, d->learning, &from, &fresh, err);
+
+	if (!rc)
+		rc = config_reloadable(d->setup->config, fresh->config, err);
+	while (!rc && !all)
+		rc = rebind_some(d, fresh, &next, &rebound, &all, err);
+	if (!rc)
+		rc = swap(d, &fresh, &rebound, err);
+	jobs_cursor_close(&d->jobs, &next);
+	rebound_release(&rebound);
+	setup_free(fresh);
+	return rc;
 }
 
 void daemon_reload_abandon(struct daemon *d)

@@ -1,8 +1,8 @@
 /* A campaign with a budget: which run comes next, and what the time has bought. Runs are taken by what they
- * tell and not in the order of the plan. First the plain case: one job, the fewest epochs, the middle of
- * everything else. Then each factor by itself, then two at a time, and replications last; among equals the
- * short ones first. Half of the time is kept for the longest run that users will ask for, if it has to be
- * cut. See campaign.h. */
+ * tell and not in the order of the plan. First the plain case: one job, the middle of everything, and the
+ * fewest epochs above one, so that the run tells its start from its epochs. Then each factor by itself, then
+ * two at a time, and replications last; among equals the short ones first. Half of the time is kept for the
+ * longest run that users will ask for, if it has to be cut. See campaign.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +27,29 @@ static uint16_t plain_level(const struct profile_factor *f)
 			best = l;
 	}
 	return (uint16_t)best;
+}
+
+/* The fewest epochs from which a start-up can be told; the level of the plain case where there are none. */
+static uint16_t first_level(const struct profile_factor *f)
+{
+	uint16_t best = plain_level(f);
+
+	for (size_t l = 0; l < f->n_levels && !strcmp(f->name, "epochs"); l++) {
+		double v = atof(f->level[l]), of_best = atof(f->level[best]);
+
+		if (v > 1.0 && (!(of_best > 1.0) || v < of_best))
+			best = (uint16_t)l;
+	}
+	return best;
+}
+
+static bool is_first(const struct profile_design *d, const struct profile_point *p)
+{
+	bool is = !p->mixed && p->replication == 1;
+
+	for (size_t f = 0; f < d->n_factors; f++)
+		is &= p->level[f] == first_level(&d->factor[f]);
+	return is;
 }
 
 static size_t distance(const struct profile_design *d, const struct profile_point *p)
@@ -87,6 +110,9 @@ size_t profile_budget_next(const struct profile_campaign *k, double left_s)
 	size_t best = left_s <= 0.5 * k->budget_s ? long_one(k, left_s) : SIZE_MAX;
 	struct worth of_best = { 0 };
 
+	for (size_t i = 0; i < k->plan.n && !k->journal.n_done; i++)
+		if (is_first(&k->design, &k->plan.run[i]))
+			return i;
 	for (size_t i = 0, long_run = best; i < k->plan.n && long_run == SIZE_MAX; i++) {
 		const struct profile_point *p = &k->plan.run[i];
 		double takes_s = profile_estimate_run_s(&k->estimate, &k->design, p);

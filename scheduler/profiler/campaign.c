@@ -257,8 +257,9 @@ int profile_campaign_run(struct profile_campaign *k, struct err *err)
 		rc = warm_up(k, err);
 	for (size_t i = 0; i < k->plan.n && !rc && !k->signal; i++) {
 		k->signal = profile_signals_pending(&k->signals);
-		if (!k->signal && !k->journal.run[i].done)
-			rc = measure(k, i, err);
+		run = k->by_value ? profile_budget_next(k, INFINITY) : i;
+		if (!k->signal && run != SIZE_MAX && !k->journal.run[run].done)
+			rc = measure(k, run, err);
 	}
 	/* Unstable runs are repeated at the end: what disturbed one now may disturb the next minute, too. */
 	while (!rc && !k->signal && (run = profile_repeat(&k->journal, &k->verdict)) != SIZE_MAX) {

@@ -23,6 +23,7 @@ struct profile_campaign {
 	char dir[PATH_MAX];            /* journal and logs */
 	size_t n_resumed;              /* runs that the journal had at the start */
 	double budget_s;               /* that measuring may take; 0: as long as the plan takes */
+	bool by_value;                 /* without a budget, too, the runs that tell most come first */
 	double begun_s;                /* on the monotonic clock */
 	bool spent;                    /* it was not enough for the plan */
 	/* instead of profile_run(): where the copies run; NULL: on this machine */

@@ -417,4 +417,20 @@ code_is 0 "a batch that fails: run has others"
 expect 0 "a batch that fails: check-config of its folder" check-config "$dir/w/fits-postrider/postrider.json" --json
 json "$dir/out" "a batch that fails is not in the configuration" "list(d['types'].values())[0]['batches'] == [16, 32, 64, 128]"
 stop_daemons
+# ---- measuring says what could be promised already ----
+
+here init --yes --name goes --factor batch=4,8,16 --factor epochs=1,2 -- sh -c 'sleep $((6 / {epochs} * {epochs} + {epochs} / 2)); echo "accuracy: 0.{batch}"'
+(cd "$dir/w" && exec "$postrider" profile goes-postrider >"$dir/out" 2>"$dir/err") &
+profile=$!
+n=0
+until [ $n -ge 400 ] || grep -q "after [0-9]* of [0-9]* runs" "$dir/err"; do
+	n=$((n + 1))
+	sleep 0.1
+done
+kill -9 $profile
+says err "epochs=2 njobs=1: about" "as it goes: profile says what could be promised already"
+says err ", at most" "as it goes: with a bound"
+here run goes-postrider --slo 60s --epochs 2
+says err "is promised" "as it goes: what was measured is in use however it ended"
+
 finish

@@ -8,13 +8,14 @@
 #define INDENT "               "
 
 /* By what the table knows of a job, best first. */
-static const char *const key[N_FAMILIARITIES] = { "same_setting", "new_setting", "new_context",
-						  "new_family" };
+static const char *const key[N_FAMILIARITIES] = { "same_setting", "new_setting", "new_context", "new_family",
+						  "new_name" };
 static const char *const words[N_FAMILIARITIES] = {
 	"the table has this setting",
 	"a new setting: another batch or other epochs of a context that the table has",
 	"a new context: another load or size, in a family that the table has",
-	"a new family: other categories or cpus",
+	"a new family: other cpus, or names that the table has apart",
+	"a name of a category that the table does not have",
 };
 
 /* A number of the table, that a job can be beyond. */

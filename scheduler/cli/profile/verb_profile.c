@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/job/job_folder.h"
@@ -36,6 +37,7 @@ struct verb {
 	struct job_folder folder;
 	bool in_folder; /* the argument is the folder of a job */
 	bool bar; /* show progress */
+	double told_s, training_s; /* when it was last said what could be promised, and how long that took */
 	struct config *config; /* of the engine; NULL: the runs are on this machine */
 	struct engine_runner runner;
 	struct neighbours neighbours;
@@ -195,13 +197,67 @@ static void on_tick(void *owner, double elapsed_s)
 	fflush(stderr);
 }
 
+/* What could be promised already, and how much more time would narrow it by. Returns 0 with *out and *setting
+ * (to be released). */
+static int outlook_of(const struct verb *v, struct profile_outlook *out, struct strbuf *setting)
+{
+	struct model *m = NULL;
+	int rc = cli_model_open(v->folder.model, &m, NULL);
+
+	if (!rc)
+		rc = profile_outlook(&v->k, m, out, NULL);
+	if (!rc)
+		profile_describe(&v->k.design, &out->point, setting);
+	model_free(m);
+	return rc;
+}
+
+static void put_outlook(const struct profile_outlook *o, const struct strbuf *setting, struct strbuf *out)
+{
+	char a[32], b[32];
+
+	strbuf_printf(out, "%s: about %s, ", cli_clean(strbuf_text((struct strbuf *)setting)),
+		      text_seconds(o->time_s, a));
+	if (o->upper_s > 0.0)
+		strbuf_printf(out, "at most %s at 90 %%", text_seconds(o->upper_s, b));
+	else
+		strbuf_puts(out, "without a bound so far");
+}
+
+#define TELL_EVERY_S 10.0
+#define TELL_SHARE 50.0 /* training for it takes a fiftieth of the time at most */
+
+/* After a run, where it is time: the model of what was measured so far is in use from then on, and what it
+ * promises is told. */
+static void tell_as_it_goes(struct verb *v)
+{
+	double now_s = clock_monotonic_s();
+	struct strbuf setting = { 0 }, line = { 0 };
+	struct profile_outlook o;
+
+	if (!v->in_folder || v->c->output || v->c->quiet || v->k.journal.n_done == v->k.plan.n ||
+	    now_s - v->told_s < fmax(TELL_EVERY_S, TELL_SHARE * v->training_s))
+		return;
+	if (!job_folder_train(&v->folder, true) && !outlook_of(v, &o, &setting)) {
+		put_outlook(&o, &setting, &line);
+		bar_wipe(v);
+		fprintf(stderr, "postrider: after %zu of %zu runs, %s\n", v->k.journal.n_done, v->k.plan.n,
+			strbuf_text(&line));
+	}
+	strbuf_release(&setting);
+	strbuf_release(&line);
+	v->told_s = clock_monotonic_s();
+	v->training_s = v->told_s - now_s;
+}
+
 static void on_run(void *owner, size_t run)
 {
-	const struct verb *v = owner;
+	struct verb *v = owner;
 	const struct profile_campaign *k = &v->k;
 	const struct profile_outcome *o = &k->journal.run[run];
 	char a[32], b[32];
 
+	tell_as_it_goes(v);
 	if (!v->c->verbose || v->c->quiet)
 		return;
 	bar_wipe(v);
@@ -274,6 +330,8 @@ static int run_campaign(struct verb *v, struct err *err)
 		cli_model_open(v->folder.model, &model, NULL); /* if it cannot be read: without one */
 	if (rc)
 		return rc;
+	v->told_s = clock_monotonic_s();
+	k->by_value = v->in_folder;
 	v->bar = !v->c->quiet && isatty(STDERR_FILENO) && !(term && !strcmp(term, "dumb"));
 	profile_signals_hold(&k->signals);
 	rc = profile_campaign_open(k, v->o->restart ? PROFILE_RESTART : PROFILE_RESUME, v->o->retry, err);
@@ -326,30 +384,23 @@ static void tell_outlook(const struct verb *v)
 {
 	const struct profile_campaign *k = &v->k;
 	struct profile_outlook o;
-	struct model *m = NULL;
-	struct strbuf setting = { 0 };
+	struct strbuf setting = { 0 }, line = { 0 };
 	size_t left = k->plan.n - k->journal.n_done;
 	char a[32], b[32], c[32];
 
-	if (cli_model_open(v->folder.model, &m, NULL) || profile_outlook(k, m, &o, NULL)) {
-		model_free(m);
+	if (outlook_of(v, &o, &setting))
 		return;
-	}
-	profile_describe(&k->design, &o.point, &setting);
-	if (o.upper_s > 0.0)
-		printf("%s: about %s, at most %s at 90 %%.\n", cli_clean(strbuf_text(&setting)),
-		       text_seconds(o.time_s, a), text_seconds(o.upper_s, b));
-	else
-		printf("%s: about %s, without a bound so far.\n", cli_clean(strbuf_text(&setting)),
-		       text_seconds(o.time_s, a));
+	put_outlook(&o, &setting, &line);
+	printf("%s.\n", strbuf_text(&line));
 	if (left && k->left_s > 0.0) {
 		printf("Another %s would measure the other %zu runs", text_seconds(k->left_s, a), left);
 		if (o.narrow_s < 0.98 * o.upper_s)
-			printf(": at most %s -> about %s", b, text_seconds(o.narrow_s, c));
+			printf(": at most %s -> about %s", text_seconds(o.upper_s, b),
+			       text_seconds(o.narrow_s, c));
 		printf(".\n");
 	}
 	strbuf_release(&setting);
-	model_free(m);
+	strbuf_release(&line);
 }
 
 /* Trains what was measured and hands it to the daemon. Returns the exit code. */

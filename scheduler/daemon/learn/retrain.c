@@ -411,7 +411,8 @@ static void train_if_due(struct learner *e)
 	struct err err = { 0 };
 	char reason[64];
 
-	if (!after || e->since_training < after || e->l->d->leaving || learning_training(e->l))
+	if (!after || e->since_training < after || e->l->d->leaving || e->l->d->params.played ||
+	    learning_training(e->l))
 		return;
 	snprintf(reason, sizeof reason, "%zu job%s", e->since_training, e->since_training == 1 ? "" : "s");
 	if (train(e, reason, &err))

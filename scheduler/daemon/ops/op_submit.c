@@ -305,12 +305,9 @@ static void reply_submitted(struct request *r, const struct job *job, const stru
 static void submit(struct request *r, const struct submission *f)
 {
 	struct daemon *d = r->d;
-	struct job *job = NULL, *probe;
-	struct admission a;
-	struct strbuf text = { 0 };
-	struct json_writer w;
+	struct job *job = NULL;
+	struct arrival in;
 	struct binding b = { 0 };
-	struct life_event e;
 	struct err err = { 0 };
 	int rc;
 
@@ -322,43 +319,21 @@ static void submit(struct request *r, const struct submission *f)
 		reply_err(r, &err, NULL);
 		return;
 	}
-	e = carry_event(d, LIFE_SUBMITTED, job);
-	e.waits = f->waits;
-	rc = f->waits ? 0 : admission_decide(d, job, f->now_ns, true, &a, &err);
-	if (rc) {
-		reply_err(r, &err, NULL);
+	if (admission_submit(d, job, f->waits, f->now_ns, &in, &err)) {
+		if (!in.decided)
+			reply_err(r, &err, NULL);
+		else
+			reply_error(r, err.code == ERR_BUSY ? "storage_failed" : "internal", NULL, NULL, "%s",
+				    err.text);
 		job_free(job);
 		return;
 	}
-	e.now_ns = f->now_ns;
-	if (!f->waits) {
-		if (a.why[0])
-			job_set_reason(job, a.why);
-		json_begin(&w, &text, false);
-		admission_json(d, job, f->now_ns, &a, &w);
-		e.verdict = a.verdict;
-		e.decision = &a.decision;
-		e.text = strbuf_text(&text);
-	}
-	probe = f->waits ? NULL : learning_probe_make(d->learning, job, f->now_ns);
-	rc = text.failed ? err_nomem(&err, "a decision") : carry_out(d, &e, &err);
-	if (rc) {
-		sched_remove(d->sched, f->now_ns, job->id, NULL);
-		reply_error(r, rc == -ERR_BUSY ? "storage_failed" : "internal", NULL, NULL, "%s", err.text);
-		job_free(job);
-		job_free(probe);
-		strbuf_release(&text);
-		return;
-	}
-	d->next_id++;
 	/* The events of the job follow its reply. Without memory for the watch the job is still taken. */
 	if (f->watch)
 		watch_add(d, r->conn, job->id, NULL);
-	reply_submitted(r, job, e.decision, e.text, learning_probe_submit(d->learning, probe, f->now_ns));
-	strbuf_release(&text);
-	if (job->row.state == JOB_REJECTED) /* it has ended */
-		retention_ended(d->retention);
-	jobs_trim(&d->jobs, d->setup->config->max_finished);
+	reply_submitted(r, job, f->waits ? NULL : &in.admission.decision, in.text.text,
+			learning_probe_submit(d->learning, in.probe, f->now_ns));
+	admission_done(d, job, &in);
 }
 
 void op_submit(struct request *r)

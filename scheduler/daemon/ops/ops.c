@@ -114,7 +114,8 @@ static bool check_members(struct request *r, const struct op *op)
 		char shown[64], hint[80];
 		size_t i = 0;
 
-		while (known[i] && strcmp(known[i], key))
+		/* as in json_get(): most differ in their first byte */
+		while (known[i] && (known[i][0] != key[0] || strcmp(known[i], key) != 0))
 			i++;
 		if (known[i])
 			continue;

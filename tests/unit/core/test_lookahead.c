@@ -191,7 +191,6 @@ TEST(test_approximate_times_know_the_other_load)
 	run(&t, 100, 2);
 	queue_behind(&t, MANY - 1, 1e-9);
 	t.scene.other_load = 3.0;
-	t.scene.indifferent = true;
 	ask(&t, NULL, 0, NAN);
 	for (size_t i = 0; i < t.d.n_candidates; i++) {
 		const struct candidate *c = &t.d.candidate[i];
@@ -199,7 +198,7 @@ TEST(test_approximate_times_know_the_other_load)
 		near(c->wait_s, 250);
 		near(c->wait_upper_s, 300);
 		if ((int)i != t.d.chosen) /* that one was played */
-			near(c->time_s, 6400.0 / c->decision * 7.0 / 2.0);
+			assert_true(fabs(c->time_s - 6400.0 / c->decision * 5.0 / 2.0) < 1e-6);
 	}
 	strike(&t);
 }
@@ -393,15 +392,8 @@ TEST(test_approximate_times_are_corrected_like_the_others)
 	build(&t, 2);
 	run(&t, 100, 2);
 	queue_behind(&t, MANY - 1, 1e-9);
-	t.scene.indifferent = true;
 	t.scene.adapt = a;
-	ask(&t, NULL, 0, NAN);
-	assert_int_equal(t.d.chosen, 0);
-	near(t.d.candidate[4].model_s, 25); /* not played: four processes, as now */
-	near(t.d.candidate[4].time_s, 25 * adapt_bias(a, BY(0)));
 	assert_true(adapt_bias(a, BY(0)) > 1.45);
-	/* with a play without it, what is not played keeps the numbers of the first pass over all */
-	t.scene.indifferent = false;
 	ask(&t, NULL, 0, 1e6);
 	assert_int_equal(t.d.chosen, 0);
 	assert_true(isnan(t.d.candidate[4].delays_s) && t.d.candidate[4].model_s > 0.0);

@@ -231,7 +231,7 @@ static double deviation(const double *y, const uint32_t *w, const int *in, size_
 	return best;
 }
 
-static double best_cut(const double *x, const double *y, const uint32_t *w, size_t n)
+static double best_cut(const double *x, const double *y, const uint32_t *w, size_t n, size_t min_leaf)
 {
 	double best = INFINITY;
 	int left[128], right[128];
@@ -244,7 +244,7 @@ static double best_cut(const double *x, const double *y, const uint32_t *w, size
 			n_left += (size_t)left[i];
 			n_right += (size_t)right[i];
 		}
-		if (n_left && n_right) {
+		if (n_left >= min_leaf && n_right >= min_leaf) {
 			double d = deviation(y, w, left, n) + deviation(y, w, right, n);
 			best = d < best ? d : best;
 		}
@@ -252,7 +252,7 @@ static double best_cut(const double *x, const double *y, const uint32_t *w, size
 	return best;
 }
 
-static void check_absolute_root(size_t n, uint32_t levels, uint64_t seed)
+static void check_absolute_root(size_t n, uint32_t levels, uint32_t min_leaf, uint64_t seed)
 {
 	double x[128] = { 0 }, y[128] = { 0 }, got = 0.0, want;
 	uint32_t w[128];
@@ -261,7 +261,7 @@ static void check_absolute_root(size_t n, uint32_t levels, uint64_t seed)
 				 .max_depth = 1,
 				 .max_features = 1,
 				 .min_split = 2,
-				 .min_leaf = 1 };
+				 .min_leaf = min_leaf };
 	struct rng rng = rng_stream(seed, n * 1000 + levels);
 	struct tree t;
 
@@ -272,7 +272,7 @@ static void check_absolute_root(size_t n, uint32_t levels, uint64_t seed)
 	}
 	w[0] = 1;
 	t = grow_weighted(x, y, w, n, 1, p, 1);
-	want = best_cut(x, y, w, n);
+	want = best_cut(x, y, w, n, min_leaf);
 	if (isinf(want)) {
 		assert_int_equal(t.n_nodes, 1);
 	} else {
@@ -294,8 +294,10 @@ TEST(test_absolute_split_is_optimal_for_few_and_many_levels)
 	}; /* 33 | 34: vectors | list */
 
 	for (size_t k = 0; k < sizeof levels / sizeof *levels; k++)
-		for (uint64_t seed = 0; seed < 40; seed++)
-			check_absolute_root(2 + seed * 3, levels[k], seed);
+		for (uint64_t seed = 0; seed < 40; seed++) {
+			check_absolute_root(2 + seed * 3, levels[k], 1, seed);
+			check_absolute_root(2 + seed * 3, levels[k], 1 + (uint32_t)seed, seed);
+		}
 }
 
 TEST(test_missing_values_take_the_side_that_suits_them)

@@ -427,7 +427,7 @@ static struct spread *three_percent(const struct dataset *d)
 	struct spread *s = NULL;
 
 	assert_int_equal(spread_make(d, &s, NULL), 0);
-	spread_set(s, (const double[]){ 0.03, 0.03, 0.03, 0.03 }, 0.03, 1.0);
+	spread_set(s, (const double[]){ 0.03, 0.03, 0.03, 0.03, 0.03 }, 0.03, 1.0);
 	return s;
 }
 

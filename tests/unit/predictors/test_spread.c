@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/rng.h"
+#include "predictors/data/dataset.h"
 #include "predictors/models/spread.h"
 #include "tests/support/test.h"
 
@@ -38,6 +39,34 @@ static void check(const struct spread *s)
 	assert_int_equal(knows(s, 1, 0.5, 64), KNOWS_NEITHER);
 }
 
+/* A category of three names as three 0/1 columns, one of two names as one, and a batch. */
+TEST(test_a_name_that_the_other_rows_do_not_have_is_a_stranger)
+{
+	static const uint8_t named[] = { ROLE_CATEGORY, ROLE_CATEGORY, ROLE_CATEGORY, ROLE_CATEGORY,
+					 ROLE_BATCH };
+	static const uint16_t column[] = { 0, 0, 0, 1, 2 };
+	double known[] = { 1, 0, 0, 0, 64, /**/ 0, 1, 0, 0, 64 };
+	double asked[] = { 1, 0, 0, 0, 128, /**/ 0, 0, 1, 0, 64, /**/ 0, 1, 0, 1, 64, /**/ 0, 1, 0, NAN, 64 };
+	double time[] = { 1, 2, 3, 4 };
+	struct dataset train = { .n_rows = 2, .n_features = 5, .x = known, .y = time, .role = named };
+	struct dataset test = { .n_rows = 4, .n_features = 5, .x = asked, .y = time, .role = named };
+	struct spread *s;
+
+	assert_int_equal(spread_make(&train, &s, NULL), 0);
+	assert_int_equal(spread_knows(s, asked + 5), KNOWS_NOTHING); /* its 0/1 column is not looked at */
+	assert_int_equal(dataset_forget_strangers(&train, &test, NULL), 0);
+	assert_true(asked[7] == 1.0); /* which columns belong together is not said */
+	test.column = column;
+	assert_int_equal(dataset_forget_strangers(&train, &test, NULL), 0);
+	assert_true(asked[0] == 1.0 && asked[3] == 0.0);
+	assert_true(isnan(asked[5]) && isnan(asked[6]) && isnan(asked[7]) && asked[8] == 0.0);
+	assert_true(asked[11] == 1.0 && isnan(asked[13]) && asked[14] == 64.0);
+	assert_int_equal(spread_knows(s, asked), KNOWS_CONTEXT);
+	for (size_t i = 1; i < 4; i++)
+		assert_int_equal(spread_knows(s, asked + 5 * i), KNOWS_NO_NAME);
+	spread_free(s);
+}
+
 TEST(test_a_setting_a_context_or_neither_is_known)
 {
 	struct spread *s;
@@ -45,7 +74,7 @@ TEST(test_a_setting_a_context_or_neither_is_known)
 	assert_int_equal(spread_make(&table, &s, NULL), 0);
 	check(s);
 	assert_true(spread_at(s, x) == 1.0 && spread_at(NULL, x) == 1.0);
-	spread_set(s, (const double[]){ 0.1, 0.2, 0.4, 0.5 }, 0.3, 1.0);
+	spread_set(s, (const double[]){ 0.1, 0.2, 0.4, 0.5, 0.9 }, 0.3, 1.0);
 	assert_true(spread_at(s, x) == 0.1);
 	assert_true(spread_at(s, (const double[]){ 3, 1, 64, 0 }) == 0.5);
 	spread_free(s);
@@ -97,7 +126,7 @@ TEST(test_runs_tell_the_level_where_the_table_cannot)
 	struct spread_level v;
 
 	assert_int_equal(spread_make(&table, &s, NULL), 0);
-	spread_set(s, (const double[]){ 0.1, 0.1, 0.1, 0.1 }, 0.1, 1.0);
+	spread_set(s, (const double[]){ 0.1, 0.1, 0.1, 0.1, 0.1 }, 0.1, 1.0);
 	assert_true(spread_shared(s) == 0.5);
 	v = spread_level_of(s, 0, 0.0, 0.0);
 	assert_true(v.shift == 0.0 && v.narrow == 1.0);
@@ -123,7 +152,7 @@ TEST(test_bounds_of_a_third_family_hold_after_one_run)
 	struct spread *s;
 
 	assert_int_equal(spread_make(&table, &s, NULL), 0);
-	spread_set(s, (const double[]){ 0.1, 0.1, 0.1, 0.1 }, error, 1.0);
+	spread_set(s, (const double[]){ 0.1, 0.1, 0.1, 0.1, 0.1 }, error, 1.0);
 	for (size_t k = 0; k < sizeof levels / sizeof *levels; k++)
 		for (int n = 1; n <= 9; n += 4) {
 			enum { TRIES = 10000 };
@@ -171,7 +200,7 @@ TEST(test_a_file_keeps_what_is_known_and_refuses_damage)
 	struct reader r;
 
 	assert_int_equal(spread_make(&table, &s, NULL), 0);
-	spread_set(s, (const double[]){ 0.1, 0.2, 0.4, 0.5 }, 0.3, 1.0);
+	spread_set(s, (const double[]){ 0.1, 0.2, 0.4, 0.5, 0.9 }, 0.3, 1.0);
 	spread_set_shared(s, 0.6);
 	spread_save(s, &w);
 	r = (struct reader){ .bytes = (unsigned char *)w.out.text, .len = w.out.len };

@@ -424,7 +424,7 @@ TEST(test_a_budget_ends_a_campaign_and_takes_what_tells_most_first)
 	assert_true(w->k.spent);
 	order = strstr(journal_of(w), "\"run\"");
 	order = strstr(order, "\"setting\":\"");
-	assert_int_equal(strncmp(order + 11, "batch=16 njobs=1 epochs=1\"", 26), 0);
+	assert_int_equal(strncmp(order + 11, "batch=16 njobs=1 epochs=2\"", 26), 0); /* 1 tells no start */
 	for (size_t i = 0; i < w->k.plan.n; i++) {
 		const struct profile_outcome *o = &w->k.journal.run[i];
 
