@@ -1,4 +1,4 @@
-/* What an answer says beside the choice: found in a decision, written as JSON and in words, and read again. */
+/* What an answer says beside the choice: found in a decision, written as JSON and in words, read again. */
 #include <math.h>
 #include <string.h>
 
