@@ -51,13 +51,29 @@ static double above_of(struct decide_rows *r, const struct model_errors *e, doub
 	return r->above;
 }
 
+/* What an error of the load of others that is foreseen does to the logarithm of the time. */
+static double by_other_load(const struct decide_rows *r, const struct candidate *c)
+{
+	const struct decide_scene *s = r->p->scene;
+	struct fluid_job job;
+	double more, ratio;
+
+	if (!s || !(s->other_spread > 0.0))
+		return 0.0;
+	job = decide_fluid_job(c, s->cpus);
+	more = expm1(log1p(s->other_load) + s->other_spread);
+	ratio = decide_stretch(&s->machine, &job, s->cpus + more) /
+		decide_stretch(&s->machine, &job, s->cpus + s->other_load);
+	return ratio > 1.0 && isfinite(ratio) ? log(ratio) : 0.0; /* NaN: its shares are not known */
+}
+
 void decide_bound(struct decide_rows *r, const struct model_errors *e, struct candidate *c)
 {
 	double above = NAN;
 
 	if (c->time_s > 0.0 && c->beyond < 0)
 		above = conformal_widened(above_of(r, e, c->time_s), e->widening);
-	c->spread = belief_spread(above, r->spreads_asked);
+	c->spread = hypot(belief_spread(above, r->spreads_asked), by_other_load(r, c));
 	c->guard_s = belief_bound_at((struct belief){ c->time_s, c->spread }, r->spreads);
 }
 

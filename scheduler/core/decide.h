@@ -146,6 +146,7 @@ struct decide_scene {
 	const struct policy_choice *policy;
 	struct fluid_machine machine;
 	double other_load;            /* processes that are not ours */
+	double other_spread;          /* of log(1 + other_load): how far it may be off while the job runs */
 	const struct fluid_kinds *kinds; /* how kinds of jobs disturb each other; NULL: nothing is known */
 	uint16_t own_kind, own_feels; /* of the job, as in a struct fluid_job */
 	struct fluid_group *group; size_t n_groups;

@@ -74,7 +74,7 @@ void sched_set(struct sched *s, const struct sched_params *p)
 	s->kinds = s->looks_ahead && s->adapts && !(p->policy.without & LAYER_KINDS);
 	pairs_set_room(s->pairs, fmin(s->fluid.cores, s->most_slots));
 	if (p->policy.without & LAYER_OTHER_WORK)
-		s->other_load = 0.0;
+		s->other_load = s->foreseen.load = s->foreseen.spread = 0.0;
 	if (p->policy.without & LAYER_START_LAG)
 		s->lag_s = 0.0;
 }
@@ -420,6 +420,13 @@ int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, st
 	return 0;
 }
 
+static void note_length(struct sched *s, double run_s)
+{
+	if (run_s > 0.0)
+		s->usual_run_s = s->usual_run_s > 0.0 ? exp(0.9 * log(s->usual_run_s) + 0.1 * log(run_s))
+						      : run_s;
+}
+
 int sched_remove(struct sched *s, int64_t now_ns, uint64_t id, struct err *err)
 {
 	uint32_t place;
@@ -431,6 +438,7 @@ int sched_remove(struct sched *s, int64_t now_ns, uint64_t id, struct err *err)
 	tenants_settle(s, now_ns);
 	if (j->running) {
 		live_settle(s, now_ns);
+		note_length(s, 1e-9 * (double)(now_ns - j->started_ns));
 		live_end(s, place);
 		live_set_speeds(s);
 	} else {
@@ -451,11 +459,14 @@ int sched_set_other_load(struct sched *s, int64_t now_ns, double processes, stru
 		return 0;
 	if (s->last_ns != INT64_MIN || s->running.n) /* else there was no job to slow down */
 		live_settle(s, live_clock(s, now_ns));
-	if (s->last_ns == INT64_MIN)
+	if (s->last_ns == INT64_MIN && !s->usual.at_ns)
 		usual_load_begin(&s->usual, now_ns, processes);
 	else
-		usual_load_pass(&s->usual, s->last_ns, s->other_load);
+		usual_load_pass(&s->usual, now_ns, s->other_load);
 	s->other_load = processes;
+	s->foreseen = (struct load_foreseen){ processes, 0.0 };
+	if (!(s->policy.without & LAYER_USUAL_LOAD))
+		s->foreseen = usual_load_foresee(&s->usual, s->usual_run_s, processes);
 	live_set_speeds(s);
 	live_changed(s);
 	return 0;

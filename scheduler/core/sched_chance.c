@@ -26,7 +26,8 @@ static bool may_hope(struct sched *s, const struct live *j, double left_s)
 		return false;
 	p.candidate = live_batches(s, &j->r, &p.n_candidates);
 	scene_alone(s, &j->r, &alone, &scene);
-	scene.other_load = s->other_load;
+	scene.other_load = s->foreseen.load;
+	scene.other_spread = s->foreseen.spread;
 	/* without a model nothing is known, and so it hopes until its time is over */
 	return !p.model || decide(&p, s->trial, NULL) || s->trial->chosen >= 0 ||
 	       decide_likeliest(s->trial, 0.0, 0) >= 0;

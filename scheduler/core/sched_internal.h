@@ -123,6 +123,8 @@ struct sched {
 	struct fluid_machine fluid;   /* the machine as the first model knows it */
 	double other_load, window_s;
 	struct usual_load usual;      /* of the other load */
+	struct load_foreseen foreseen; /* of the other load, while a job of the usual length runs */
+	double usual_run_s;           /* how long the latest jobs ran, a geometric mean; 0: none has ended */
 	bool looks_ahead;             /* the policy does, and there is a model */
 	bool adapts;                  /* the policy has bounds, and there is a model */
 	uint32_t max_unstarted_cpus;

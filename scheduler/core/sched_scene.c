@@ -180,7 +180,7 @@ static const struct fluid_times *play(struct sched *s, size_t n_running, size_t 
 				       .n_queued = n_queued,
 				       .group = s->group,
 				       .n_groups = s->n_tenants,
-				       .other_load = s->other_load,
+				       .other_load = s->foreseen.load,
 				       .kinds = kinds_of(s) };
 	const struct fluid_times *t;
 
@@ -320,7 +320,8 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 	*out = (struct decide_scene){
 		.policy = &s->policy,
 		.machine = s->fluid,
-		.other_load = s->other_load,
+		.other_load = s->foreseen.load,
+		.other_spread = s->foreseen.spread,
 		.kinds = kinds_of(s),
 		.group = s->group,
 		.n_groups = s->n_tenants,

@@ -129,9 +129,9 @@ static bool is_gone(const struct conn *c)
 	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR));
 }
 
-/* One recvmsg() of at most `size` new bytes. What was only peeked at is taken first, by a read that is no peek.
- * Sets how the next read is made, and whether there is one before the loop says so: with edges, it does not
- * speak of bytes that a read has left. Returns the new bytes; -1: none, errno says why. */
+/* One recvmsg() of at most `size` new bytes. A read that is no peek takes first what was only peeked at. Sets
+ * how the next read is made, and whether there is one before the loop says so: with edges, it does not speak
+ * of bytes that a read has left. Returns the new bytes; -1: none, errno says why. */
 static ssize_t receive(struct conn *c, char *buf, size_t size)
 {
 	bool edges = c->server->edges, peek = c->can_peek && c->may_peek && c->peeks < SERVER_PEEKS;

@@ -19,8 +19,9 @@
 
 #define SERVER_READ_CHUNK 32768  /* bytes of one read: about 200 requests */
 /* A short request is read and left with the kernel, so many times, before all are taken at once: taking one
- * wakes a client that waits in a read for its reply, only to let it wait on, and that costs two switches. With
- * what the kernel adds, these and one more request fit the smallest send buffer that a client can have. */
+ * wakes a client that waits in a read for its reply, only to let it wait on, and that costs two switches.
+ * With what the kernel adds, these and one more request fit the smallest send buffer that a client can have.
+ * So the loop tells of what comes and of the end, by edges, and not of what is left. */
 #define SERVER_PEEKS 5
 #define SERVER_PEEK_BYTES 192
 #define SERVER_SMALL_REST 4096   /* an unfinished line up to here is copied to the read buffer and back */

@@ -223,6 +223,25 @@ TEST(test_without_usual_load_what_is_there_now_stays)
 	}
 }
 
+/* Others want 4 processes now, 1 in the second before, and so on for minutes. */
+TEST(test_without_usual_load_a_load_that_jumps_is_thought_to_last)
+{
+	struct candidate c[2];
+
+	for (int without = 0; without < 2; without++) {
+		struct bed b;
+
+		make_with(&b, without, "usual-load");
+		for (int i = 1; i <= 200; i++)
+			assert_int_equal(sched_set_other_load(b.s, i * S, i % 2 ? 1.0 : 4.0, NULL), 0);
+		c[without] = ask(&b, 200, 2, NAN);
+		drop(&b);
+	}
+	near(c[1].time_s, 300.0);
+	assert_true(c[0].time_s < 250.0 && c[0].time_s > 150.0);
+	assert_true(c[0].guard_s / c[0].time_s > 1.05 * c[1].guard_s / c[1].time_s);
+}
+
 TEST(test_without_start_lag_a_job_starts_at_once)
 {
 	for (int without = 0; without < 2; without++) {

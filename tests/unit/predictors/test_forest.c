@@ -261,7 +261,8 @@ TEST(test_trees_walks_masks_and_table_agree_to_the_last_bit)
 		d->x[5 * i + i % 5] = NAN; /* missing values in training too */
 	for (size_t k = 0; k < sizeof set / sizeof *set; k++) {
 		struct predictor p = fit(&forest_ops, set[k], d, false);
-		/* depth 6 has at most 64 leaves, so there are masks, but for a single tree; 288 rows grown out have more */
+		/* depth 6 has at most 64 leaves, so there are masks, but not for a single tree; 288 rows
+		 * grown out have more */
 		assert_true((ensemble_of(&p)->masks != NULL) == (k == 0 || k == 2));
 		check_all_ways(&p, 5, k);
 		predictor_release(&p);
