@@ -86,6 +86,20 @@ class Offer:
 
 
 @dataclass
+class Alternative:
+    """A candidate beside the chosen one: passed over, with more time, or in time if shorter. `text` says it in words."""
+
+    batch: Optional[float] = None
+    epochs: Optional[float] = None
+    accuracy: Optional[float] = None
+    needs_s: Optional[float] = None
+    why: Optional[str] = None
+    job: Optional[str] = None
+    cost: Optional[float] = None
+    text: Optional[str] = None
+
+
+@dataclass
 class Decision:
     """Why this batch: every candidate with its time, bound and accuracy, and the reasons why it lost."""
 
@@ -98,6 +112,9 @@ class Decision:
     chosen: Optional[int] = None
     smallest_slo_s: Optional[float] = None
     offer: Optional[Offer] = None
+    passed_over: Optional[Alternative] = None
+    with_more_time: Optional[Alternative] = None
+    shorter: Optional[Alternative] = None
     beyond_model: Optional[BeyondModel] = None
     other_load: Optional[float] = None
     other_factor: Optional[float] = None
@@ -154,6 +171,7 @@ class Progress:
 @dataclass
 class Job:
     job: str = ""
+    number: Optional[int] = None
     state: str = ""
     type: Optional[str] = None
     mode: Optional[str] = None
@@ -231,6 +249,7 @@ class Submission:
     job: Optional[Job] = None
     decision: Optional[Decision] = None
     duplicate: Optional[bool] = None
+    reason: Optional[str] = None  # of a question: why nothing can be promised
     probe: Optional[str] = None  # the job that finds out about a context that was never measured
 
     @property

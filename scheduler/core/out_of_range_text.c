@@ -7,10 +7,10 @@
 
 #define NUMBER 32
 
-/* Four digits of a fraction tell enough; whole numbers are shown as they are. */
+/* Three digits of a fraction tell enough; whole numbers are shown as they are. */
 static const char *number(double v, char *out)
 {
-	snprintf(out, NUMBER, v == round(v) ? "%.6g" : "%.4g", v);
+	snprintf(out, NUMBER, v == round(v) ? "%.6g" : "%.3g", v);
 	return out;
 }
 

@@ -399,6 +399,8 @@ void job_json(struct json_writer *w, const struct job_record *r, const struct jo
 			}
 		} else if (f->key) {
 			put_field(w, f, member);
+			if (member == &r->id)
+				json_kv_int(w, "number", (long long)r->id);
 		}
 	}
 	json_close(w, '}');

@@ -92,11 +92,13 @@ bool decision_view_read(const struct json *v, struct decision_view *out)
 
 void decision_view_other(const struct decision_view *d, const char *before, struct strbuf *out)
 {
-	/* Below that rounding says once. */
-	if (!(d->other_load > 0.0) || !(d->other_factor >= 1.05))
+	if (!(d->other_load > 0.0) || isnan(d->other_factor))
 		return;
-	strbuf_printf(out, "%sother programs (%.1f processes) make it %.1f times slower\n", before,
-		      d->other_load, d->other_factor);
+	strbuf_printf(out, "%sother programs (%.1f processes) ", before, d->other_load);
+	if (d->other_factor >= 1.05) /* below that rounding says once */
+		strbuf_printf(out, "make it %.1f times slower\n", d->other_factor);
+	else
+		strbuf_puts(out, "hardly slow it down\n");
 }
 
 void decision_view_price(const struct decision_view *d, struct strbuf *out)

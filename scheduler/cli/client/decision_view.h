@@ -37,7 +37,7 @@ struct decision_view { /* borrows from the JSON */
 };
 
 bool decision_view_read(const struct json *v, struct decision_view *out); /* false: it is not a decision */
-/* "other programs (2.1 processes) make it 1.9 times slower"; nothing where they do not. */
+/* "other programs (2.1 processes) make it 1.9 times slower"; nothing where there are none. */
 void decision_view_other(const struct decision_view *d, const char *before, struct strbuf *out);
 /* "capacity costs 0.0003 of accuracy a process-second ...", and what the job is worth; nothing where capacity
  * has no price, and the job the usual value. */

@@ -226,6 +226,16 @@ static char *ending_words(const struct job_view *j, char *buf, size_t size)
 	return buf;
 }
 
+/* Who ended it, if it was cancelled. */
+static const char *reason_words(const struct job_view *j)
+{
+	if (!strcmp(j->r.reason, "cancelled"))
+		return job_view_ended(j) ? "on request" : "it is being stopped on request";
+	if (!strcmp(j->r.reason, "no_chance"))
+		return "given up by the daemon: it had no chance any more to be in time";
+	return cli_clean(j->r.reason);
+}
+
 /* ---- a block ---- */
 
 static void label(struct strbuf *out, const char *name)
@@ -425,7 +435,7 @@ static void put_ending(const struct job_view *j, double now_s, struct strbuf *ou
 	}
 	if (j->r.reason && !gave_back(j)) {
 		label(out, "reason");
-		strbuf_printf(out, "%s\n", cli_clean(j->r.reason));
+		strbuf_printf(out, "%s\n", reason_words(j));
 	}
 }
 
@@ -491,7 +501,7 @@ void job_view_line(const struct job_view *j, double age_s, struct strbuf *out)
 	if (j->r.slo_outcome)
 		strbuf_printf(out, ", limit %s", outcome_words(j, buf, sizeof buf));
 	if (j->r.reason && !gave_back(j))
-		strbuf_printf(out, ": %s", cli_clean(j->r.reason));
+		strbuf_printf(out, ": %s", reason_words(j));
 }
 
 /* ---- a row ---- */
@@ -520,7 +530,7 @@ static void add_note(struct cli_table *t, const struct job_view *j)
 	else if (gave_back(j))
 		cli_table_add(t, "stopped after epoch %g" FOR_OTHERS, j->r.stopped_epoch);
 	else if (j->r.reason)
-		cli_table_add(t, "%s", j->r.reason);
+		cli_table_add(t, "%s", reason_words(j));
 	else if (j->r.state == JOB_FAILED)
 		cli_table_add(t, "%s", ending_words(j, ending, sizeof ending));
 	else if (job_view_ended(j) && !isnan(j->r.stopped_epoch))

@@ -101,10 +101,10 @@ static void put_promises(struct strbuf *out, const struct json *slo)
 }
 
 /* Refused at once, and waiting now. */
-static void put_others(struct strbuf *out, const struct json *submitted, const struct json *queue,
+static void put_others(struct strbuf *out, const struct json *jobs, const struct json *queue,
 		       const struct json *wait)
 {
-	double refused = cli_json_number(submitted, "rejected"), waiting = cli_json_number(queue, "length");
+	double refused = cli_json_number(jobs, "rejected"), waiting = cli_json_number(queue, "length");
 	char a[32], b[32];
 
 	label(out, "refused");
@@ -322,7 +322,7 @@ static int stats(const struct cli *c, const struct json *v)
 
 	put_promises(&out, json_get(v, "slo"));
 	put_chances(&out, json_get(v, "by_chance"));
-	put_others(&out, json_get(v, "submissions"), json_get(v, "queue"), json_get(v, "wait"));
+	put_others(&out, json_get(v, "jobs"), json_get(v, "queue"), json_get(v, "wait"));
 	label(&out, "jobs");
 	put_counts(&out, json_get(v, "jobs"));
 	label(&out, "submitted");

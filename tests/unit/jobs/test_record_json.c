@@ -65,7 +65,7 @@ TEST(test_job_object_is_written_in_full)
 	j.stopped_epoch = 4;
 	assert_string_equal(
 		rendered(&j, &live),
-		"{\"job\":\"12\",\"state\":\"done\",\"type\":\"digits\",\"mode\":\"run\","
+		"{\"job\":\"12\",\"number\":12,\"state\":\"done\",\"type\":\"digits\",\"mode\":\"run\","
 		"\"params\":{\"network\":\"lenet5\",\"epochs\":4},\"cpus\":2,\"gpus\":0,\"devices\":null,"
 		"\"tag\":null,\"uid\":1000,"
 		"\"tenant\":\"lab\",\"priority\":-3,\"slo_s\":60,"
