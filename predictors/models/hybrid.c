@@ -13,6 +13,7 @@
 #include "predictors/trees/forest.h"
 #include "predictors/models/effects.h"
 #include "predictors/models/queueing_models.h"
+#include "predictors/models/reach.h"
 #include "predictors/data/ranges.h"
 
 #define EFFECTS_SINCE 4 /* version of the model file */
@@ -76,9 +77,10 @@ static double log_rest(const struct hybrid *h, const double *x, double time_s)
 	return log(time_s) - log_prior(h, x, h->effects ? effects_at(h->effects, x) : 0.0);
 }
 
-/* Without a queue nothing says what more work than was ever measured takes: it is linear from there on, which
- * counts a start-up more than once, but never too little. Brings the epochs and samples of x back to the most
- * that the table has, in out, and returns the logarithm of what was taken away. */
+/* Without a queue nothing says what more work than was ever measured takes where it hardly varied: it is linear
+ * from there on, which counts a start-up more than once, but never too little. A table with much and little work
+ * says itself what more of it takes. Brings the epochs and samples of x back to the most that the table has, in
+ * out, and returns the logarithm of what was taken away. */
 static double take_work(const struct hybrid *h, const double *x, double *out)
 {
 	static const enum feature_role work[] = { ROLE_EPOCHS, ROLE_SAMPLES };
@@ -88,7 +90,7 @@ static double take_work(const struct hybrid *h, const double *x, double *out)
 		int f = h->queue.map.at[work[k]];
 		double most = f >= 0 ? h->ranges.high[f] : NAN;
 
-		if (!(f >= 0 && most > 0.0 && x[f] > most))
+		if (!(f >= 0 && most > 0.0 && x[f] > most && most <= REACH_BY_TABLE * h->ranges.low[f]))
 			continue;
 		if (more == 0.0)
 			memcpy(out, x, h->n_features * sizeof *out);

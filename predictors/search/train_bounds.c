@@ -528,8 +528,6 @@ static size_t most_groups(const struct residuals *r)
 
 static void fill_up(struct residuals *r, char *by, size_t by_size)
 {
-	if (most_groups(r) >= conformal_needed(0.9))
-		return;
 	if (most_groups(r) < UNTOLD_GROUPS)
 		snprintf(by + strlen(by), by_size - strlen(by), "%sassumed", *by ? " and " : "");
 	for (int k = KNOWS_SETTING; k <= KNOWS_CONTEXT; k++)
@@ -541,6 +539,20 @@ static void fill_up(struct residuals *r, char *by, size_t by_size)
 			}
 			r->groups[k]++;
 		}
+}
+
+/* An end that is held out of a few settings tells what a model of even fewer gets wrong. What the others err
+ * by tells nothing of a column that never varied, unless it is work, which adds up. */
+static double widening_of_few(const struct dataset *d, size_t f, double scale, double found)
+{
+	double w = fmin(found, WIDENING_UNKNOWN);
+
+	if (d->role && (d->role[f] == ROLE_EPOCHS || d->role[f] == ROLE_SAMPLES))
+		return w;
+	for (size_t i = 1; i < d->n_rows; i++)
+		if (d->x[i * d->n_features + f] != d->x[f])
+			return w;
+	return WIDENING_UNKNOWN * fmax(1.0, UNTOLD_SIZE / scale);
 }
 
 static void thin_scores(struct residuals *r)
@@ -585,6 +597,7 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 	double scale[N_FAMILIARITIES], squares = 0.0, plain = 0.0, trust;
 	double *size = mem_array(room, sizeof *size);
 	size_t groups = 0, kept = 0;
+	bool few;
 	int status = r.value && r.spread && r.knows && size
 			     ? spread_make(all, &out->spread, err)
 			     : err_nomem(err, "the residuals of %zu rows", d->n_rows);
@@ -595,7 +608,9 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 	if (status)
 		goto out;
 	trust = most_groups(&r) < UNTOLD_GROUPS ? 0.0 : find_trust(&r, size);
-	fill_up(&r, out->residuals_by, sizeof out->residuals_by);
+	few = most_groups(&r) < conformal_needed(0.9);
+	if (few)
+		fill_up(&r, out->residuals_by, sizeof out->residuals_by);
 	groups = find_scales(&r, trust, size, scale);
 	for (size_t i = 0; i < r.n; i++) {
 		double score = r.value[i] / (scale[r.knows[i]] * pow(r.spread[i], trust));
@@ -620,6 +635,8 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 			       : err_nomem(err, "%zu features", d->n_features);
 	if (!status && !r.groups[KNOWS_NO_NAME])
 		widening_of_names(out->widening, tr->model->features);
+	for (size_t f = 0; !status && few && f < d->n_features; f++)
+		out->widening[f] = widening_of_few(all, f, scale[KNOWS_CONTEXT], out->widening[f]);
 out:
 	free(r.value);
 	free(r.spread);
