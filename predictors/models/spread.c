@@ -82,12 +82,20 @@ static int keys_make(struct keys *k, size_t most, struct err *err)
 	return k->slot ? 0 : err_nomem(err, "%zu settings", most);
 }
 
+/* From behind a free place on, so that whoever adds them in this order gets the same places. There is one. */
 static void keys_save(const struct keys *k, struct writer *w)
 {
+	size_t from = 0;
+
+	while (from < k->room && k->slot[from])
+		from++;
 	write_u64(w, k->n);
-	for (size_t i = 0; i < k->room; i++)
-		if (k->slot[i])
-			write_u64(w, k->slot[i]);
+	for (size_t i = 1; i <= k->room; i++) {
+		uint64_t key = k->slot[(from + i) & (k->room - 1)];
+
+		if (key)
+			write_u64(w, key);
+	}
 }
 
 static int keys_load(struct keys *k, struct reader *r, struct err *err)
