@@ -72,6 +72,8 @@ static void widen_for_work(const struct model *m, const struct model_target *t, 
 	predictor_predict(&t->predictor, x, 1, &all);
 	if (!(all > 0.0 && most > 0.0))
 		return;
+	if (t->spread) /* the ends are as well known as a setting of the table */
+		far *= fmin(spread_scale(t->spread, KNOWS_SETTING) / spread_at(t->spread, x), 1.0);
 	e->widening = fmax(e->widening, 1.0 + sqrt(2.0) * far * fmin(most / all, 1.0));
 	e->room = fmax(log(times * most / all), 0.0);
 }

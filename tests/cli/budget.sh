@@ -11,8 +11,10 @@ fi
 if [ -n "${BARS:-}" ]; then jobs=12 scale=1 shortest=1; else jobs=5 scale=0.1 shortest=20; fi
 "$python" tests/bars/budget.py "$postrider" --jobs $jobs --scale $scale --shortest $shortest >"$dir/out" 2>&1
 grep '^#' "$dir/out"
-for bar in "measuring exceeds a budget by at most an epoch" "feasible limits that are promised" "bounds that hold" \
-	"accuracy over the best in time"; do
+# How many limits are promised is a bar of all twelve: among five, one job whose budget is a sixth of a run decides it.
+[ -z "${BARS:-}" ] || promised="feasible limits that are promised"
+for bar in "measuring exceeds a budget by at most an epoch" "bounds that hold" "accuracy over the best in time" \
+	${promised:+"$promised"}; do
 	if grep -q "^ok - $bar" "$dir/out"; then
 		ok "$(sed -n "s/^ok - \($bar.*\)/\1/p" "$dir/out")"
 	else

@@ -291,6 +291,16 @@ static double run_s(const struct init *in)
 	return s;
 }
 
+/* What was typed is not asked for. */
+static bool has_njobs(const struct init *in)
+{
+	bool has = in->o->alone;
+
+	for (size_t i = 0; i < in->o->factor.n; i++)
+		has |= !strncmp(in->o->factor.item[i], "njobs=", 6);
+	return has;
+}
+
 static int complete_design(struct init *in, struct err *err)
 {
 	double most = fmax(2.0, floor(machine_cores() / cpus_of(in)));
@@ -303,7 +313,7 @@ static int complete_design(struct init *in, struct err *err)
 		rc = profile_design_factor(&in->d, text, err);
 	}
 	snprintf(otherwise, sizeof otherwise, "1,%.0f", fmin(most, PROFILE_MAX_JOBS));
-	if (!rc && in->d.n_factors < PROFILE_MAX_FACTORS && !profile_factor_find(&in->d, "njobs"))
+	if (!rc && in->d.n_factors < PROFILE_MAX_FACTORS && !has_njobs(in))
 		rc = ask_factor(in, "njobs", "how many jobs at the same time are measured", otherwise, err);
 	if (!rc)
 		rc = profile_design_check(&in->d, err);
