@@ -63,7 +63,7 @@ char *text_seconds(double s, char *buf);
 /* The same as a limit that is enough when it is typed back: rounded up, in seconds below two minutes. */
 char *text_seconds_up(double s, char *buf);
 
-/* An accuracy for people: four decimals, as its noise is about that small; four digits of one above 1. "-" for
+/* An accuracy for people: four decimals, as its noise is about that small; four digits above 1. "-" for
  * NaN. Returns buf (at least 32 bytes). */
 char *text_accuracy(double v, char *buf);
 

@@ -77,10 +77,10 @@ static double log_rest(const struct hybrid *h, const double *x, double time_s)
 	return log(time_s) - log_prior(h, x, h->effects ? effects_at(h->effects, x) : 0.0);
 }
 
-/* Without a queue nothing says what more work than was ever measured takes where it hardly varied: it is linear
- * from there on, which counts a start-up more than once, but never too little. A table with much and little work
- * says itself what more of it takes. Brings the epochs and samples of x back to the most that the table has, in
- * out, and returns the logarithm of what was taken away. */
+/* Without a queue nothing says what more work than was ever measured takes where it hardly varied: it is
+ * linear from there on, which counts a start-up more than once, but never too little. A table with much and
+ * little work says itself what more of it takes. Brings the epochs and samples of x back to the most that the
+ * table has, in out, and returns the logarithm of what was taken away. */
 static double take_work(const struct hybrid *h, const double *x, double *out)
 {
 	static const enum feature_role work[] = { ROLE_EPOCHS, ROLE_SAMPLES };

@@ -123,7 +123,7 @@ bool cli_colour(const struct cli *c);        /* is the result, which goes to -o,
 bool cli_colour_stdout(const struct cli *c); /* is text on standard output coloured? */
 void cli_bar(struct strbuf *out, double share, int width); /* share of 1, as a bar of text */
 
-/* What people read has three significant digits, and an accuracy four decimals: its noise is about that small.
+/* What people read has three significant digits, and an accuracy four decimals: its noise is that small.
  * "-" for NaN; buf of 32 bytes. */
 char *cli_short(double v, char *buf);
 /* Four digits, for tables of errors and scores that are compared with each other. */

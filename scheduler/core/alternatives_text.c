@@ -40,7 +40,8 @@ static void put_why(const struct alternative *a, struct strbuf *out)
 		if (!strcmp(a->why, words[i][0]))
 			say = words[i][1];
 	if (a->job[0])
-		strbuf_printf(out, ": job %s would miss its promise", text_printable(a->job, shown, sizeof shown));
+		strbuf_printf(out, ": job %s would miss its promise",
+			      text_printable(a->job, shown, sizeof shown));
 	else if (a->why[0])
 		strbuf_printf(out, ": %s", say ? say : text_printable(a->why, shown, sizeof shown));
 	if (!strcmp(a->why, "price") && a->cost > 0.0)

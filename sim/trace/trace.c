@@ -131,8 +131,8 @@ int trace_scale(struct trace *t, double slo_scale, double load_scale, struct err
 	int rc;
 
 	if (!(slo_scale > 0.0) || !(load_scale > 0.0) || isinf(slo_scale) || isinf(load_scale))
-		return err_fail(err, ERR_ARG, "scales of limits %g and load %g: need both above 0",
-				slo_scale, load_scale);
+		return err_fail(err, ERR_ARG, "scales of limits %g and load %g: need both above 0", slo_scale,
+				load_scale);
 	if ((rc = scale_jobs(t, slo_scale, load_scale, err)))
 		return rc;
 	snprintf(source, sizeof source, "limits x %g, load x %g", slo_scale, load_scale);

@@ -101,8 +101,8 @@ static void put_taken(const struct submit_answer *a, struct strbuf *out)
 		strbuf_printf(out, "  chance     %s to be in time\n", cli_chance(k->chance, x));
 	if (!isnan(k->accuracy))
 		strbuf_printf(out, "  accuracy   %s expected\n", text_accuracy(k->accuracy, x));
-	if ((a->verdict == SUBMIT_BEST_EFFORT || a->verdict == SUBMIT_CHANCE) &&
-	    !isnan(a->decision.slo_s) && !isnan(a->decision.smallest_slo_s))
+	if ((a->verdict == SUBMIT_BEST_EFFORT || a->verdict == SUBMIT_CHANCE) && !isnan(a->decision.slo_s) &&
+	    !isnan(a->decision.smallest_slo_s))
 		strbuf_printf(out, "  shortest   with %s it could be promised\n",
 			      text_seconds_up(a->decision.smallest_slo_s, x));
 	alternatives_text(&a->decision.beside, "  ", out);

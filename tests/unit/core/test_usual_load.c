@@ -8,7 +8,7 @@
 
 #define S 1000000000LL
 
-/* A load whose logarithm jumps around a mean: each second it keeps `keep` of its distance, and noise comes on top. */
+/* A load whose logarithm jumps around a mean: each second it keeps `keep` of its distance, plus noise. */
 struct jumpy {
 	struct rng rng;
 	double keep, noise, away;
