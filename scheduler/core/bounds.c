@@ -77,18 +77,12 @@ void decide_bound(struct decide_rows *r, const struct model_errors *e, struct ca
 	c->guard_s = belief_bound_at((struct belief){ c->time_s, c->spread }, r->spreads);
 }
 
-struct belief decide_response(const struct decide_rows *r, const struct candidate *c)
+double decide_chance(const struct decide_rows *r, const struct candidate *c)
 {
 	const struct decide_scene *s = r->p->scene;
 	struct belief b = { c->wait_s + c->time_s, c->spread }; /* a wait is stretched as the time is */
-	struct later_effect later = { 0 };
 
 	if (s)
-		later = c->wait_s > 0.0 ? s->later_waits : s->later;
-	return s ? belief_with(b, later.shift, later.spread) : b;
-}
-
-double decide_chance(const struct decide_rows *r, const struct candidate *c)
-{
-	return belief_chance(decide_response(r, c), r->p->slo_s);
+		b = belief_with(b, s->later.shift, s->later.spread);
+	return belief_chance(b, r->p->slo_s);
 }

@@ -439,18 +439,23 @@ int decide_likeliest(const struct decision *d, double least_chance, unsigned rea
 	return best;
 }
 
-/* The bound for users allows for jobs that arrive later. An objective that will be promised is a bound, too:
- * these must not break it. */
+/* The bound for users allows for jobs that arrive later: these slow it down, and overtake it while it waits.
+ * A limit that will be promised is a bound, too: they must not break it. */
 static void tell_bound(const struct decide_rows *r, struct candidate *c)
 {
 	const struct decide_scene *s = r->p->scene;
-	double limit_s = r->p->slo_s - c->wait_upper_s; /* NaN: no objective */
+	double end_s = c->wait_s + c->time_s, limit_s = r->p->slo_s - c->wait_upper_s; /* NaN: no limit */
+	double overtaken_s;
 
 	c->upper_s = c->guard_s;
 	if (!s || isnan(c->guard_s))
 		return;
-	c->upper_s = belief_bound_at(decide_response(r, c), r->spreads) -
-		     (c->wait_s > 0.0 ? c->wait_upper_s : 0.0);
+	c->upper_s = belief_bound_at(
+		belief_with((struct belief){ c->time_s, c->spread }, s->later.shift, s->later.spread),
+		r->spreads);
+	overtaken_s = end_s + s->waits_share * (r->p->slo_s - end_s) - c->wait_upper_s;
+	if (c->feasible && c->wait_s > 0.0 && overtaken_s > c->upper_s)
+		c->upper_s = overtaken_s;
 	if (c->feasible && c->upper_s > limit_s)
 		c->upper_s = limit_s;
 	if (!(c->upper_s >= c->guard_s))

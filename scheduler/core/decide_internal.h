@@ -69,9 +69,6 @@ struct model_errors decide_errors_at(const struct decide_rows *r, const double *
 /* Fills in the spread and the guard of a candidate, whose time is the corrected one; e: the errors of its
  * row. */
 void decide_bound(struct decide_rows *r, const struct model_errors *e, struct candidate *c);
-/* Wait and time of the candidate, with what later arrivals do to them: some of these start before a job that
- * waits. */
-struct belief decide_response(const struct decide_rows *r, const struct candidate *c);
 /* The chance that wait and time of the candidate, whose spread is known, are within the objective. */
 double decide_chance(const struct decide_rows *r, const struct candidate *c);
 

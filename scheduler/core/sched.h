@@ -280,6 +280,7 @@ struct sched_observation {
 	/* From its arrival on, if that is to be learnt from (else all 0): until it started, until it ended,
 	 * and what was foreseen of that: the middle, and the bound that was told (NaN: none). */
 	double waited_s, response_s, told_s, told_upper_s;
+	double limit_s;             /* that was promised; NaN or 0: none */
 	const struct pairs_met *met; /* sched_met() at its end; NULL: not known */
 };
 /* Returns whether the error says something of the model: false for a stranger, or a family that its table

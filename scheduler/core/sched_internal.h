@@ -110,7 +110,7 @@ struct learnt {
 	const struct model *model;    /* NULL: none */
 	struct adapt *adapt;
 	struct ledger *families;      /* that it has never seen: how far off it is */
-	struct ledger *later, *waits; /* what later arrivals did to run times, and to jobs that had to wait */
+	struct ledger *later, *waits; /* later.h: of run times, and of jobs that had to wait */
 	unsigned without;             /* of LAYERS_LEARNT: what it was learnt without */
 };
 
@@ -285,8 +285,7 @@ static inline const struct model *model_of(const struct sched *s, const struct s
 /* What a job is to its neighbours: its type and categories. Never 0. */
 uint64_t learn_kind(const struct sched *s, const struct sched_request *r);
 /* What arrivals to come do to the time of such a job. */
-/* waits: it is foreseen to wait before it starts. */
-struct later_effect learn_later(const struct sched *s, const struct sched_request *r, bool waits);
+struct later_effect learn_later(const struct sched *s, const struct sched_request *r);
 /* What was learnt, as the scene of a job sees it. */
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene);
 

@@ -225,8 +225,10 @@ bool sched_observe(struct sched *s, const struct sched_observation *o)
 	}
 	later_observe(m->later, who, o->confidence, foreseen_s, o->upper_s, o->actual_s);
 	/* Many starts take no longer than the lag that is allowed for; these did not wait for other jobs. */
-	if (o->waited_s > 2.0 * s->lag_s && o->response_s > 0.0 && o->told_s > 0.0)
-		later_observe(m->waits, who, o->confidence, o->told_s, o->told_upper_s, o->response_s);
+	if (o->waited_s > 2.0 * s->lag_s && o->told_s > 0.0 && o->limit_s > o->told_s)
+		waits_observe(m->waits, who, o->confidence,
+			      (o->response_s - o->told_s) / (o->limit_s - o->told_s),
+			      o->response_s <= o->told_upper_s);
 	s->quiet_ns = INT64_MIN; /* who was held may be free to start */
 	return !o->stranger && !is_new;
 }
@@ -241,12 +243,11 @@ uint64_t learn_kind(const struct sched *s, const struct sched_request *r)
 	       1;
 }
 
-struct later_effect learn_later(const struct sched *s, const struct sched_request *r, bool waits)
+struct later_effect learn_later(const struct sched *s, const struct sched_request *r)
 {
 	if (s->policy.without & LAYER_LATER || !sched_adapt(s, r->model))
 		return (struct later_effect){ 0 };
-	return later_of(waits ? s->learnt[r->model].waits : s->learnt[r->model].later,
-			(struct adapt_who){ r->type, r->user, 0 });
+	return later_of(s->learnt[r->model].later, (struct adapt_who){ r->type, r->user, 0 });
 }
 
 unsigned sched_family_known(const struct sched *s, const struct sched_request *r)
@@ -265,8 +266,11 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 	uint64_t family = sched_family(s, r->model, r->values, r->cpus, &scene->new_family);
 
 	scene->adapt = sched_adapt(s, r->model);
-	scene->later = learn_later(s, r, false);
-	scene->later_waits = learn_later(s, r, true);
+	scene->later = learn_later(s, r);
+	scene->waits_share = 0.0;
+	if (scene->adapt && !(s->policy.without & LAYER_LATER))
+		scene->waits_share = waits_share(s->learnt[r->model].waits,
+						 (struct adapt_who){ r->type, r->user, 0 }, r->confidence);
 	scene->who = (struct adapt_who){ r->type, r->user, family };
 	scene->level = (struct spread_level){ 0.0, 1.0 };
 	scene->new_family &= scene->adapt != NULL;

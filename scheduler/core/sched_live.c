@@ -290,7 +290,7 @@ static double spread_of(const struct candidate *c, double confidence)
 
 void live_take(const struct sched *s, struct live *j, const struct candidate *c)
 {
-	struct later_effect later = learn_later(s, &j->r, c->wait_s > 0.0);
+	struct later_effect later = learn_later(s, &j->r);
 
 	j->taken = *c;
 	j->prior_s = j->total_s = c->work_s;

@@ -16,7 +16,7 @@
 #define PROMISE_AFTER 9 /* as the daemon's promise_after */
 
 struct decided { /* at the start of a job, for what is learnt at its end */
-	double model_s, upper_s, told_s, told_upper_s;
+	double model_s, upper_s, told_s, told_upper_s, limit_s;
 	double batch;
 	double *terms; /* what it may choose from, where that is less than asked for: batches, then epochs */
 };
@@ -234,6 +234,7 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *
 		io->promised_upper_s = c->wait_upper_s + c->upper_s;
 		b->decided[job].told_s = io->promised_s;
 		b->decided[job].told_upper_s = io->promised_upper_s;
+		b->decided[job].limit_s = verdict == SCHED_PROMISED ? j->slo_s : NAN;
 	}
 	io->node = b->seat[job].node;
 	io->promised = verdict == SCHED_PROMISED;
@@ -354,6 +355,7 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 		.waited_s = 1e-9 * (double)(now_ns - j->arrival_ns) - run_s,
 		.told_s = b->decided[job].told_s,
 		.told_upper_s = b->decided[job].told_upper_s,
+		.limit_s = b->decided[job].limit_s,
 		.met = &met,
 	};
 	int status;

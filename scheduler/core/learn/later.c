@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "predictors/belief.h"
+
 #define STEP 0.05
 #define MOST 1.0 /* of a spread, and of one score, however long a job took */
 #define UNKNOWN 0.2 /* spread, before any job has told */
@@ -47,4 +49,26 @@ struct later_effect later_of(const struct ledger *l, struct adapt_who who)
 		.shift = fmax(e.mean, 0.0),
 		.spread = fmax(e.spread, UNKNOWN * (1.0 - (double)e.n / LEDGER_RECENT)),
 	};
+}
+
+void waits_observe(struct ledger *l, struct adapt_who who, double confidence, double share, bool held)
+{
+	const struct adapt_who of[] = { who, everybody };
+	struct ledger_entry fresh = of_all(l);
+
+	for (int i = 0; i < 2; i++) {
+		struct ledger_entry *e = ledger_claim(l, of[i], 0, fresh);
+
+		ledger_add(e, fmin(fmax(share, 0.0), 1.0));
+		e->spread = fmin(fmax(e->spread + STEP * (held ? confidence - 1.0 : confidence), 0.0), 1.0);
+	}
+}
+
+double waits_share(const struct ledger *l, struct adapt_who who, double confidence)
+{
+	struct ledger_entry e = ledger_of(l, who, 0);
+
+	if (!e.n)
+		e = of_all(l);
+	return fmin(fmax(e.mean + belief_spreads(confidence) * sqrt(e.variance) + e.spread, 0.0), 1.0);
 }

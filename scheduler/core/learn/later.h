@@ -11,15 +11,18 @@
  * Before the first jobs have ended nobody knows what arrivals will do, and that is not the same as nothing:
  * the spread is UNKNOWN at first, and falls to the learnt one within LEDGER_RECENT jobs.
  *
- * There are two such ledgers. One is of run times. The other is of jobs that had to wait: the time from their
- * arrival to their end, as it was foreseen at their arrival and as it came. Jobs that arrive later with less
- * time to spare start before them, which no look-ahead knows, and may take all the time left to the limit.
+ * A job that has to wait is also overtaken: jobs that arrive later with less time to spare start before it,
+ * which no look-ahead knows. They may take all that is left until its limit, and no more, as its promise
+ * holds. So what such jobs teach is the part of that time which they took (waits_observe()), in a ledger of
+ * its own. Only the bound that users see has it in it.
  *
  * Chances and costs of decisions allow for it, and the bound that users see has it in it. The guard that
  * promises rest on has not: later jobs are admitted only if promises hold. Both numbers are kept by user and
  * type; those who have none yet begin with what all users together have. */
 #ifndef SCHEDULER_CORE_LATER_H
 #define SCHEDULER_CORE_LATER_H
+
+#include <stdbool.h>
 
 #include "scheduler/core/learn/ledger.h"
 
@@ -32,5 +35,11 @@ struct later_effect {
 void later_observe(struct ledger *l, struct adapt_who who, double confidence, double foreseen_s,
                    double upper_s, double actual_s);
 struct later_effect later_of(const struct ledger *l, struct adapt_who who);
+
+/* A job with a promise that had to wait has ended. share: of the time between the end that was foreseen at
+ * its arrival and its limit, the part that passed. held: it ended within the bound that its user was told. */
+void waits_observe(struct ledger *l, struct adapt_who who, double confidence, double share, bool held);
+/* The part, in 0..1, that is not exceeded with this confidence. */
+double waits_share(const struct ledger *l, struct adapt_who who, double confidence);
 
 #endif

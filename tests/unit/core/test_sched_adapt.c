@@ -410,15 +410,18 @@ TEST(test_promises_rest_on_one_bound_and_another_is_told)
 	drop(&b);
 }
 
-/* Jobs that had to wait ended twice as late as was foreseen, because later ones with less time started
- * before them; their runs took as long as foreseen. So the next job that has to wait is told more, and one
- * that starts at once is not. */
+/* Jobs that had to wait took a third to a half of the time that was left to their limits, because later ones
+ * with less time started before them; their runs took as long as foreseen. So the next job that has to wait
+ * is told so, and one that starts at once is not. */
 TEST(test_a_job_that_has_to_wait_is_told_what_such_waits_taught)
 {
-	struct candidate now, waiting, before = { 0 };
+	const double slo_s = 1000.0;
+	struct candidate now, waiting;
 	struct bed b;
 
 	for (int taught = 0; taught < 2; taught++) {
+		double end_s;
+
 		make_adapting(&b, true);
 		for (int i = 0; i < 40; i++)
 			sched_observe(b.s, &(struct sched_observation){ .confidence = 0.9,
@@ -427,25 +430,26 @@ TEST(test_a_job_that_has_to_wait_is_told_what_such_waits_taught)
 									.foreseen_s = 100.0,
 									.actual_s = 100.0,
 									.waited_s = taught ? 300.0 : 0.0,
-									.response_s = 400.0,
 									.told_s = 200.0,
-									.told_upper_s = 250.0 });
+									.told_upper_s = 800.0,
+									.response_s = i % 2 ? 400.0 : 500.0,
+									.limit_s = 800.0 });
 		now = ask_one(&b, &b64, 0);
+		near(now.upper_s, now.guard_s);
 		for (uint64_t id = 1; id <= SLOTS; id++) /* all slots are taken */
 			assert_int_not_equal(submit_batch(&b, 0, id, &b64, NAN), SCHED_REJECTED);
 		while (next(&b, 0))
 			;
-		waiting = ask_one(&b, &b64, 0);
+		assert_int_equal(submit_batch(&b, 0, 50, &b64, slo_s), SCHED_PROMISED);
+		waiting = b.d.candidate[0];
 		assert_true(waiting.wait_s > 50.0);
-		if (!taught) {
-			before = waiting;
-			near(now.upper_s, now.guard_s);
-		} else {
-			near(now.upper_s, now.guard_s);
-			near(waiting.time_s, before.time_s);
-			assert_true(waiting.wait_upper_s + waiting.upper_s >
-				    1.8 * (before.wait_upper_s + before.upper_s));
-		}
+		end_s = waiting.wait_s + waiting.time_s;
+		/* the mean share and 1.2 of its deviations, a twelfth */
+		if (taught)
+			assert_true(fabs((waiting.wait_upper_s + waiting.upper_s - end_s) / (slo_s - end_s) -
+					 (5.0 / 12.0 + 1.21 / 12.0)) < 0.02);
+		else
+			assert_true(waiting.wait_upper_s + waiting.upper_s < 1.5 * end_s);
 		drop(&b);
 	}
 }
