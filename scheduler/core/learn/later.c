@@ -20,6 +20,14 @@ static struct ledger_entry of_all(const struct ledger *l)
 	return e;
 }
 
+/* Of a user and type, or of all while they have none. */
+static struct ledger_entry entry_of(const struct ledger *l, struct adapt_who who)
+{
+	struct ledger_entry e = ledger_of(l, who, 0);
+
+	return e.n ? e : of_all(l);
+}
+
 static void learn(struct ledger_entry *e, double confidence, double score, double upper_s, double actual_s)
 {
 	ledger_add(e, fmin(fmax(score, -MOST), MOST));
@@ -41,10 +49,8 @@ void later_observe(struct ledger *l, struct adapt_who who, double confidence, do
 
 struct later_effect later_of(const struct ledger *l, struct adapt_who who)
 {
-	struct ledger_entry e = ledger_of(l, who, 0);
+	struct ledger_entry e = entry_of(l, who);
 
-	if (!e.n)
-		e = of_all(l);
 	return (struct later_effect){
 		.shift = fmax(e.mean, 0.0),
 		.spread = fmax(e.spread, UNKNOWN * (1.0 - (double)e.n / LEDGER_RECENT)),
@@ -66,9 +72,7 @@ void waits_observe(struct ledger *l, struct adapt_who who, double confidence, do
 
 double waits_share(const struct ledger *l, struct adapt_who who, double confidence)
 {
-	struct ledger_entry e = ledger_of(l, who, 0);
+	struct ledger_entry e = entry_of(l, who);
 
-	if (!e.n)
-		e = of_all(l);
 	return fmin(fmax(e.mean + belief_spreads(confidence) * sqrt(e.variance) + e.spread, 0.0), 1.0);
 }
