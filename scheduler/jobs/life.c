@@ -547,7 +547,7 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 	save(out, job);
 	act(out, LIFE_FORGET, job);
 	act(out, LIFE_COUNT_ENDED, job);
-	if (state == JOB_FAILED)
+	if (state == JOB_FAILED && (o->exit_code >= 0 || o->exit_signal || o->timed_out)) /* it ran */
 		act(out, LIFE_FAILED, job)->outcome = o;
 	if (learn)
 		act(out, LIFE_LEARN, job);

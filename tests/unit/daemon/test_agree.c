@@ -80,7 +80,7 @@ static void draw_question(char *text)
 	if (chance(0.4))
 		add(text, ",\"chance\":%.2f", between(0.02, 0.5));
 	if (chance(0.2))
-		add(text, ",\"best_effort\":true%.0s", 0);
+		strncat(text, ",\"best_effort\":true", 999 - strlen(text));
 	if (chance(0.2))
 		add(text, ",\"value\":%.1f", between(0.2, 5));
 	if (chance(0.15))

@@ -601,7 +601,7 @@ LIFE_TEST(test_life_of_a_job_that_could_not_be_spawned_has_no_start)
 	turn(job, 104.0);
 	simple(LIFE_DURABLE, job, 104.1);
 	ended(job, life_outcome(1, false, "could not be started: no such file"), 104.2);
-	expect("update forget ended failed tell:finished close");
+	expect("update forget ended tell:finished close");
 	assert_int_equal(job->row.state, JOB_FAILED);
 	assert_int_equal(job->row.started_ns, 0);
 	assert_int_equal(job->row.ended_ns, 104 * S + S / 5);
@@ -1070,7 +1070,7 @@ LIFE_TEST(test_life_ends_where_the_scheduler_does_not_take_a_job_back)
 
 	e.text = "its type is no longer configured";
 	send(&e);
-	expect("update forget ended failed tell:finished close");
+	expect("update forget ended tell:finished close");
 	assert_int_equal(queued->row.state, JOB_FAILED);
 	assert_string_equal(queued->row.reason, "its type is no longer configured");
 	e.job = ran;
