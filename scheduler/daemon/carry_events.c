@@ -183,7 +183,7 @@ void carry_turns(struct daemon *d)
 void carry_durable(struct daemon *d, uint64_t ticket)
 {
 	struct start_list *l = &d->starts;
-	double began = l->n ? clock_monotonic_us() : 0.0;
+	double began = clock_monotonic_us();
 	size_t n = 0;
 
 	/* A start that fails ends its job, which may add to the list: it is read again each time. */

@@ -129,42 +129,6 @@ static bool is_gone(const struct conn *c)
 	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR));
 }
 
-/* One recvmsg() of at most `size` new bytes. A read that is no peek takes first what was only peeked at. Sets
- * how the next read is made, and whether there is one before the loop says so: with edges, it does not speak
- * of bytes that a read has left. Returns the new bytes; -1: none, errno says why. */
-static ssize_t receive(struct conn *c, char *buf, size_t size)
-{
-	bool edges = c->server->edges, peek = c->can_peek && c->may_peek && c->peeks < SERVER_PEEKS;
-	struct iovec part[2] = { { c->server->peeked, c->peeked }, { buf, size } };
-	struct msghdr m = { .msg_iov = part + peek, .msg_iovlen = 2 - peek };
-	size_t old = peek ? 0 : c->peeked;
-	ssize_t n;
-
-	if (peek)
-		part[1].iov_len = size < SERVER_PEEK_BYTES ? size : SERVER_PEEK_BYTES;
-	do {
-		n = recvmsg(c->fd, &m, MSG_DONTWAIT | (peek ? MSG_PEEK : 0));
-	} while (n < 0 && errno == EINTR);
-	c->readable = edges && n > 0;
-	if (n <= 0)
-		return n;
-	if (peek)
-		c->peeked += (size_t)n;
-	else
-		c->peeked -= (size_t)n < old ? (size_t)n : old;
-	c->peeks = peek ? c->peeks + 1 : c->peeked ? SERVER_PEEKS : 0;
-	if ((size_t)n <= old) { /* nothing new yet */
-		errno = EAGAIN;
-		return -1;
-	}
-	n -= (ssize_t)old;
-	c->may_peek = (size_t)n < SERVER_PEEK_BYTES;
-	/* A whole request, and less than there was room for: that was all. */
-	if ((size_t)n < part[1].iov_len && buf[n - 1] == '\n' && !(m.msg_flags & MSG_CTRUNC) && !c->hung_up)
-		c->readable = false;
-	return n;
-}
-
 /* One read behind what is there. Small rests go through the server's buffer, so that an idle connection keeps
  * no buffer. The rest of a long line stays where it is, so that it is not copied for every few bytes that
  * come. */
@@ -184,7 +148,10 @@ static void read_more(struct conn *c, struct slice *slice)
 		}
 		buf = c->in = in;
 	}
-	n = receive(c, buf + len, SERVER_READ_CHUNK);
+	do {
+		n = recv(c->fd, buf + len, SERVER_READ_CHUNK, MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	c->readable = false;
 	if (n < 0) {
 		if (errno != EAGAIN)
 			conn_break_off(c);
@@ -227,7 +194,7 @@ size_t conn_serve(struct conn *c, size_t max_lines, int64_t until_ns)
 	}
 	if (c->closing)
 		c->in_len = c->in_scanned = 0;
-	else if (!c->throttled && (c->in_len > c->in_scanned || (c->eof ? c->in_len > 0 : c->readable)))
+	else if (!c->throttled && (c->in_len > c->in_scanned || (c->eof && c->in_len)))
 		server_add_ready(c); /* lines are left */
 	return slice.lines;
 }
@@ -239,8 +206,8 @@ static void on_readable(evutil_socket_t fd, short what, void *conn)
 	struct conn *c = conn;
 
 	(void)fd;
+	(void)what;
 	c->readable = true;
-	c->hung_up |= (what & EV_CLOSED) != 0;
 	server_add_ready(c);
 }
 
@@ -293,13 +260,6 @@ void conn_sweep(struct conn *c, int64_t now_ns)
 {
 	double idle_s = c->server->limit.idle_timeout_s;
 
-	if (c->peeked) { /* nobody asks any more: the kernel need not keep it */
-		c->may_peek = false;
-		c->readable = true;
-		server_add_ready(c);
-	}
-	if (c->out.len) /* the kernel may have had no memory for it, of which no edge tells the end */
-		server_add_dirty(c);
 	/* One that waits for us has its time once that is there; of a reply in parts, when there is a part.
 	 * */
 	if (c->n_waiting && !c->out.len)
@@ -336,13 +296,9 @@ int conn_new(struct server *s, int fd, const struct ucred *peer, struct uid_coun
 	c->gid = peer->gid;
 	c->user = user;
 	c->active_ns = clock_monotonic_ns();
-	c->can_peek = s->edges && !setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &(int){ 0 }, sizeof(int));
 	TAILQ_INIT(&c->replies);
-	event_assign(&c->read_event, s->base, fd, EV_READ | EV_PERSIST | (s->edges ? EV_ET | EV_CLOSED : 0),
-		     on_readable, c);
-	/* Of one descriptor both are told by edges, or none is. */
-	event_assign(&c->write_event, s->base, fd, EV_WRITE | EV_PERSIST | (s->edges ? EV_ET : 0),
-		     on_writable, c);
+	event_assign(&c->read_event, s->base, fd, EV_READ | EV_PERSIST, on_readable, c);
+	event_assign(&c->write_event, s->base, fd, EV_WRITE | EV_PERSIST, on_writable, c);
 	if (event_add(&c->read_event, NULL) < 0) {
 		free(c);
 		return -1;
@@ -379,8 +335,6 @@ void conn_free(struct conn *c)
 	conn_out_release(c);
 	conn_count(c);
 	server_uncount(s, c->uid);
-	if (c->peeked) /* else the peer would hear that what it sent was not read */
-		(void)!recv(c->fd, s->peeked, c->peeked, MSG_DONTWAIT);
 	close(c->fd);
 	free(c->in);
 	free(c);

@@ -27,7 +27,6 @@
 #define ACCEPTS_PER_TURN 64
 #define ACCEPT_AGAIN_US 100000 /* after the system had no descriptor or memory for a connection */
 #define DEFAULT_OUTPUT ((size_t)8 << 20)
-#define EDGES (EV_FEATURE_ET | EV_FEATURE_EARLY_CLOSE)
 #define SWEEP_MIN_S 0.02
 #define SWEEP_MAX_S 5.0
 
@@ -110,7 +109,7 @@ static void serve_ready(struct server *s)
 /* One part for each connection in turn, as long as there is time and room. */
 static void make_parts(struct server *s)
 {
-	int64_t until_ns = TAILQ_FIRST(&s->streaming) ? clock_monotonic_ns() + PARTS_NS : 0;
+	int64_t until_ns = clock_monotonic_ns() + PARTS_NS;
 	struct conn *c;
 
 	while ((c = TAILQ_FIRST(&s->streaming))) {
@@ -127,22 +126,14 @@ static void make_parts(struct server *s)
 	}
 }
 
-/* All that there are, or for WRITES_NS from the first one on. */
-static void settle_dirty(struct server *s, bool all)
+static void settle_dirty(struct server *s, int64_t until_ns)
 {
-	int64_t until_ns = 0;
 	struct conn *c;
 
-	while ((c = TAILQ_FIRST(&s->dirty))) {
+	while ((c = TAILQ_FIRST(&s->dirty)) && clock_monotonic_ns() < until_ns) {
 		TAILQ_REMOVE(&s->dirty, c, dirty_link);
 		c->dirty = false;
 		conn_settle(c);
-		if (all || !TAILQ_FIRST(&s->dirty)) /* mostly there is one: no need to look at the clock */
-			continue;
-		if (!until_ns)
-			until_ns = clock_monotonic_ns() + WRITES_NS;
-		else if (clock_monotonic_ns() >= until_ns)
-			break;
 	}
 }
 
@@ -157,7 +148,7 @@ static void run_turn(struct server *s)
 	if (s->handled && s->handler.on_turn)
 		s->handler.on_turn(s->handler.owner);
 	make_parts(s);
-	settle_dirty(s, false);
+	settle_dirty(s, clock_monotonic_ns() + WRITES_NS);
 	if (s->handler.turn_ends)
 		s->handler.turn_ends(s->handler.owner);
 	s->turn_due = false;
@@ -394,7 +385,6 @@ int server_new(const struct server_params *p, struct server **out, struct err *e
 		return err_nomem(err, "the server");
 	s->base = p->base;
 	s->handler = p->handler;
-	s->edges = (event_base_get_features(s->base) & EDGES) == EDGES;
 	s->spare_fd = -1;
 	s->socket = (struct server_socket){ .fd = -1, .lock_fd = -1 };
 	TAILQ_INIT(&s->conns);
@@ -444,7 +434,7 @@ void server_free(struct server *s)
 		return;
 	if (s->events_made) {
 		s->turn_due = true; /* no more turns */
-		settle_dirty(s, true);
+		settle_dirty(s, INT64_MAX);
 		event_del(&s->accept_event);
 		event_del(&s->accept_again);
 		event_del(&s->turn_event);

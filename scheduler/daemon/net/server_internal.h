@@ -18,12 +18,6 @@
 #include "scheduler/daemon/net/server.h"
 
 #define SERVER_READ_CHUNK 32768  /* bytes of one read: about 200 requests */
-/* A short request is read and left with the kernel, so many times, before all are taken at once: taking one
- * wakes a client that waits in a read for its reply, only to let it wait on, and that costs two switches.
- * With what the kernel adds, these and one more request fit the smallest send buffer that a client can have.
- * So the loop tells of what comes and of the end, by edges, and not of what is left. */
-#define SERVER_PEEKS 5
-#define SERVER_PEEK_BYTES 192
 #define SERVER_SMALL_REST 4096   /* an unfinished line up to here is copied to the read buffer and back */
 #define SERVER_MAX_WAITING 1024  /* replies of a connection that wait for a commit; then it is not read */
 #define SERVER_MAX_HELD 32       /* replies of a connection that are not filled yet; with more it is not
@@ -72,11 +66,7 @@ struct conn {
 	size_t counted;                 /* bytes of it that user->bytes knows of */
 	bool ready, dirty, waiting, streaming; /* in which lists */
 	bool read_on, write_on;         /* which events are added */
-	bool readable;                  /* there may be something to read */
-	bool hung_up;                   /* the loop said that the peer will not send more */
-	bool can_peek, may_peek;        /* the socket allows it; the last read was a short one */
-	unsigned peeks;                 /* reads since the kernel's bytes were taken */
-	size_t peeked;                  /* bytes that were read and are still the kernel's */
+	bool readable;                  /* the loop said so and nothing was read since */
 	bool throttled;                 /* too much output or too many replies wait: not read */
 	bool skipping;                  /* inside a line that was too long */
 	bool inside_line;               /* the last byte the peer took was no newline */
@@ -110,7 +100,6 @@ struct server {
 	struct server_socket socket;
 	struct event accept_event, accept_again, turn_event, next_turn, sweep;
 	bool accept_on, events_made, turn_due;
-	bool edges;              /* the loop tells of new bytes and of ends, not of old bytes */
 	int spare_fd;            /* given up to refuse politely when descriptors run out */
 	struct conn_list conns, ready, dirty, waiting, streaming;
 	size_t n_conns, n_ready;
@@ -121,7 +110,6 @@ struct server {
 	struct output spare[SERVER_SPARE_OUTPUTS];
 	size_t n_spare;
 	struct strbuf part;      /* scratch */
-	char peeked[SERVER_PEEKS * SERVER_PEEK_BYTES]; /* what is taken and was read before */
 	/* One byte more than is read: the last line before the end of a connection gets a NUL there. */
 	char read_buffer[SERVER_SMALL_REST + SERVER_READ_CHUNK + 1];
 };

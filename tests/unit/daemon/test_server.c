@@ -2,9 +2,6 @@
 #include "tests/support/test.h"
 #include "tests/unit/daemon/server_harness.h"
 
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
-
 #include "common/mem.h"
 #include "common/rng.h"
 
@@ -312,124 +309,6 @@ TEST(test_server_lets_nobody_be_starved)
 	rig_release(&rig);
 }
 
-/* What the kernel holds of what the client has sent: what was not taken, its overhead included. */
-static int held_back(const struct client *c)
-{
-	int n = -1;
-
-	assert_int_equal(ioctl(c->fd, SIOCOUTQ, &n), 0);
-	return n;
-}
-
-TEST(test_server_takes_short_requests_together)
-{
-	char text[300];
-	int some = 0;
-	struct client c;
-
-	start();
-	client_open(&rig, &c);
-	for (int i = 0; i < 40; i++) {
-		snprintf(text, sizeof text, "%d", 1000 + i);
-		client_puts(&c, text);
-		client_puts(&c, "\n");
-		assert_non_null(client_line(&c));
-		some += held_back(&c) > 0;
-	}
-	assert_true(some >= 20); /* so often no client would have been woken for nothing */
-	memset(text, 'x', sizeof text); /* a longer one takes all */
-	text[sizeof text - 1] = '\n';
-	client_send(&c, text, sizeof text);
-	assert_non_null(client_line(&c));
-	client_send(&c, text, sizeof text);
-	assert_non_null(client_line(&c));
-	assert_int_equal(held_back(&c), 0);
-	/* The end is an end: what was left with the kernel is not taken for unread. */
-	for (int i = 0; i < 2; i++) {
-		client_puts(&c, "short\n");
-		expect_line(&c, "5:short");
-	}
-	assert_true(held_back(&c) > 0);
-	client_puts(&c, "C\n");
-	while (!rig.n_closed)
-		rig_pump(&rig);
-	assert_int_equal(recv(c.fd, text, sizeof text, 0), 0);
-	client_close(&c);
-	rig_release(&rig);
-}
-
-TEST(test_server_takes_what_was_left_when_nobody_asks)
-{
-	struct server_params p;
-	struct client c;
-
-	rig_init(&rig);
-	p = rig_params(&rig);
-	p.idle_timeout_s = 4.0; /* looked at four times */
-	rig_start(&rig, &p);
-	client_open(&rig, &c);
-	for (int i = 0; i < 2; i++) {
-		client_puts(&c, "short\n");
-		expect_line(&c, "5:short");
-	}
-	assert_true(held_back(&c) > 0);
-	rig_pump_for(&rig, 1.3);
-	assert_int_equal(held_back(&c), 0);
-	client_close(&c);
-	rig_release(&rig);
-}
-
-/* However little a client may have on its way, it never waits for the server to take it. */
-TEST(test_server_leaves_room_in_the_smallest_buffer)
-{
-	struct client c;
-
-	start();
-	client_open(&rig, &c);
-	assert_int_equal(setsockopt(c.fd, SOL_SOCKET, SO_SNDBUF, &(int){ 1 }, sizeof(int)), 0);
-	for (size_t len = 2; len < 260; len++) {
-		char text[260];
-
-		memset(text, 'x', len);
-		text[len - 1] = '\n';
-		assert_int_equal(send(c.fd, text, len, MSG_NOSIGNAL), len);
-		assert_non_null(client_line(&c));
-	}
-	client_close(&c);
-	rig_release(&rig);
-}
-
-/* A read of the server's ends at a descriptor; those behind it are answered, too. */
-TEST(test_server_reads_on_behind_descriptors)
-{
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec part = { (char *)"hi\n", 3 };
-	struct msghdr m = { .msg_iov = &part,
-			    .msg_iovlen = 1,
-			    .msg_control = control.room,
-			    .msg_controllen = sizeof control.room };
-	struct client c;
-
-	start();
-	client_open(&rig, &c);
-	memset(&control, 0, sizeof control);
-	control.header = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
-					   .cmsg_type = SCM_RIGHTS,
-					   .cmsg_len = CMSG_LEN(sizeof(int)) };
-	memcpy(CMSG_DATA(&control.header), &c.fd, sizeof c.fd);
-	for (int round = 0; round < 10; round++) {
-		for (int i = 0; i < 5; i++)
-			assert_int_equal(sendmsg(c.fd, &m, MSG_NOSIGNAL), 3);
-		for (int i = 0; i < 5; i++)
-			expect_line(&c, "2:hi");
-	}
-	client_close(&c);
-	rig_release(&rig);
-}
-
 TEST(test_server_handles_the_last_line_without_newline)
 {
 	struct client c;
@@ -449,13 +328,6 @@ TEST(test_server_handles_the_last_line_without_newline)
 	expect_line(&c, "4:part");
 	expect_end(&c);
 	rig.n_held = 0;
-	client_close(&c);
-	/* a whole line and the end, told by the loop at once */
-	client_open(&rig, &c);
-	client_puts(&c, "last\n");
-	shutdown(c.fd, SHUT_WR);
-	expect_line(&c, "4:last");
-	expect_end(&c);
 	client_close(&c);
 	/* at once, with nothing behind; and with more lines than one turn takes */
 	client_open(&rig, &c);
