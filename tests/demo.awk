@@ -48,7 +48,7 @@ END {
 	printf "All %d jobs: %d promised, %d of these kept; %d tried without a promise, %d in time; %d refused at once.\n", most, promised, kept,
 		tried, lucky, refused
 	print ""
-	print "Such jobs with the same batch for all (120 drawn from these, 12 times, replayed on what was measured):"
+	print "Such jobs with one batch for all (120 drawn from these, 12 times, replayed on what was measured):"
 	print "                in time   accuracy, where a late or refused job counts 0"
 	for (i = 1; i <= n_policies; i++) {
 		p = order[i]

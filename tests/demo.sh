@@ -70,12 +70,12 @@ say() { # NAME WHAT
 
 # ---- install, build, measure, train ----
 
-echo "A real training job is measured on this machine; then the limit of each job decides its batch. About two minutes."
+echo "A real training job is measured here; then the limit of each job decides its batch. About two minutes."
 if [ -n "${MAKE:-}" ]; then
 	# shellcheck disable=SC2086 # make and its options
 	step installing $MAKE --no-print-directory deps
 	installed=$(sed -n 's/^installing: *//p' "$(log_of installing)")
-	say installing "${installed:-nothing was missing}" | cut -c1-99
+	say installing "$(echo "${installed:-nothing was missing}" | cut -c1-76)"
 	# shellcheck disable=SC2086
 	to_build=$($MAKE --no-print-directory -n all 2>/dev/null | grep -c '^echo "  CC ')
 	# shellcheck disable=SC2086
@@ -169,7 +169,7 @@ say comparing "such jobs, replayed with the same batch for every job, and by oth
 awk -f tests/demo.awk "$out/jobs.jsonl" "$out/compare.json"
 cat <<END
 
-  a picture  $out/compare/report.html     the decisions  build/postrider explain JOB     more  README.md
+  a picture: $out/compare/report.html    the decisions: build/postrider explain JOB
   your own script, in three commands:
     build/postrider init -- ./train.py --batch-size {batch} --epochs {epochs}
     build/postrider profile train-postrider
