@@ -45,7 +45,7 @@ END {
 		if (verdict[i] == "chance") { tried++; lucky += outcome[i] == "met" }
 	}
 	print ""
-	printf "All %d jobs: %d promised, %d of these kept; %d tried without a promise, %d in time; %d refused at once.\n", most, promised, kept,
+	printf "%d jobs: %d promised, %d of these kept; %d tried without a promise, %d in time; %d refused at once.\n", most, promised, kept,
 		tried, lucky, refused
 	print ""
 	print "Such jobs with one batch for all (120 drawn from these, 12 times, replayed on what was measured):"
