@@ -1,6 +1,6 @@
 /* One question, one answer: in random states of 1 to 50 jobs `predict`, `submit` with dry_run, `submit` and
  * `explain` say the same of a job at the same moment, to the last digit: verdict, every candidate with its
- * bound, chance and reasons, the price, the offer. (That a replay says so, too, is in the tests of verify/.)
+ * bound, chance and reasons, the price, the offer. A replay of the records then says it of every job once more.
  *
  * The daemon's clock is held, so it is the same moment. Jobs are advised: their owner starts and ends them,
  * and no process runs. AGREE_STATES in the environment asks for more. */
@@ -13,6 +13,7 @@
 #include "common/rng.h"
 #include "scheduler/daemon/admission.h"
 #include "scheduler/daemon/learn/learning_internal.h"
+#include "scheduler/daemon/verify/verify.h"
 #include "tests/support/test.h"
 #include "tests/unit/daemon/one_local.h"
 
@@ -26,7 +27,7 @@
 
 static struct rng rng;
 static int64_t now_ns;
-static unsigned n_verdict[8], n_asked, n_shaped;
+static unsigned n_verdict[8], n_asked, n_shaped, n_replayed;
 
 static bool chance(double p)
 {
@@ -127,6 +128,7 @@ static void make_state(void)
 	char text[1000];
 
 	for (int tries = 0; l.d->jobs.live.n < n && tries < 400; tries++) {
+		now_ns += 1000; /* two jobs never come in one moment: the time is the order of the records */
 		draw_question(text);
 		json_free(client_ask(&c, "{\"op\":\"submit\",\"mode\":\"advise\",%s}", text));
 		settle();
@@ -211,23 +213,33 @@ static void check_state(unsigned seed)
 	n_shaped += strstr(predicted, "\"failing\"") != NULL;
 }
 
-/* Two users found out about a batch, or this one did. */
-static void let_batches_fail(void)
+/* Two users found out about a batch, or this one did. False: no batch fails. */
+static bool let_batches_fail(void)
 {
 	static const double batch[] = { 64, 128, 256, 512 };
 	const struct job *job = l.d->jobs.live.first;
 	struct failing_who who;
 
 	if (!job || chance(0.5))
-		return;
+		return false;
 	who = (struct failing_who){ job->type_number, job->row.uid, learning_command(l.d->learning, job) };
 	failing_add(&l.d->learning->failing, who, batch[rng_below(&rng, 4)], "MemoryError", now_ns);
+	return true;
+}
+
+/* What was put into the daemon behind its records' back cannot be replayed. */
+static void check_replay(unsigned seed)
+{
+	if (verify_run(&(struct verify_params){ .state_dir = l.state, .least = 1.0 }))
+		fail_msg("seed %u: a replay of its records decides otherwise", seed);
+	n_replayed++;
 }
 
 TEST_WITH(test_predict_dry_run_submit_and_explain_agree_in_every_state, open_one, close_one)
 {
 	const char *more = getenv("AGREE_STATES");
 	unsigned n = more ? (unsigned)strtoul(more, NULL, 10) : STATES;
+	bool recorded;
 
 	for (unsigned seed = 1; seed <= n; seed++) {
 		rng = rng_stream(seed, 1);
@@ -240,19 +252,20 @@ TEST_WITH(test_predict_dry_run_submit_and_explain_agree_in_every_state, open_one
 		l.d->params.now_ns = &now_ns;
 		client_open(&c, &l);
 		make_state();
-		let_batches_fail();
+		recorded = !let_batches_fail();
 		for (int i = 0; i < 5; i++) {
 			check_state(seed);
 			something_happens();
 		}
 		client_close(&c);
-		l.d->params.now_ns = NULL;
 		local_stop(&l);
+		if (recorded)
+			check_replay(seed);
 	}
 	printf("%u questions: %u promised, %u best effort, %u rejected, %u by chance; %u with batches left "
 	       "out\n",
 	       n_asked, n_verdict[SCHED_PROMISED], n_verdict[SCHED_BEST_EFFORT], n_verdict[SCHED_REJECTED],
 	       n_verdict[SCHED_CHANCE], n_shaped);
 	assert_true(n < STATES || (n_verdict[SCHED_PROMISED] > n / 2 && n_verdict[SCHED_BEST_EFFORT] > n &&
-				   n_verdict[SCHED_REJECTED] > n && n_shaped > n / 2));
+				   n_verdict[SCHED_REJECTED] > n && n_shaped > n / 2 && n_replayed > n / 4));
 }
