@@ -195,6 +195,9 @@ static void check_state(unsigned seed)
 
 	now_ns += (int64_t)(1e9 * between(0.001, 10));
 	draw_question(question);
+	json_free(
+		client_ask(&c, "{\"op\":\"predict\",%s}", question)); /* what was due by now happens first */
+	settle();
 	ask("\"op\":\"predict\",", question, "\"decision\":", predicted, verdict[0]);
 	ask("\"op\":\"submit\",\"mode\":\"advise\",\"dry_run\":true,", question, "\"decision\":", tried,
 	    verdict[1]);
