@@ -472,7 +472,7 @@ unsigned decide_lost(const struct decision *d, const struct candidate *c)
 }
 
 /* Its capacity is worth more to others, even with an objective that it would meet. */
-static bool too_dear(const struct decide_params *p, const struct decision *d, const struct candidate *c)
+static bool too_costly(const struct decide_params *p, const struct decision *d, const struct candidate *c)
 {
 	double chance = fmax(c->chance, p->confidence); /* NaN: the confidence */
 
@@ -534,7 +534,7 @@ static void conclude(const struct decide_params *p, const struct decide_rows *ro
 
 		if (rows)
 			tell_bound(rows, c);
-		if (d->chosen < 0 && too_dear(p, d, c)) {
+		if (d->chosen < 0 && too_costly(p, d, c)) {
 			c->reasons |= REASON_PRICE;
 			c->feasible = false;
 			continue;

@@ -271,7 +271,7 @@ static struct sched_waiting waiting_of(const struct sched *s, const struct live 
 	else if (j->held_by && j->held_round == s->round &&
 		 job_index_find(&s->index, j->held_by) != JOB_INDEX_NONE)
 		w->why = SCHED_WAIT_HELD;
-	else if (j->by_chance && j->dear && j->held_round == s->round)
+	else if (j->by_chance && j->too_costly && j->held_round == s->round)
 		w->why = SCHED_WAIT_PRICE;
 	else if (s->quiet_ns != INT64_MIN) /* it was not tried: too many tries, or jobs may not pass */
 		w->why = SCHED_WAIT_TURN;

@@ -45,7 +45,7 @@ struct live {                         /* a job that waits or runs */
 	                                 there */
 	uint64_t after_id;            /* 0: none */
 	uint64_t held_by, held_round; /* the job it would have harmed when it was tried last */
-	bool dear;                    /* then it harmed no promise, and would have cost the others too much */
+	bool too_costly;              /* then it harmed no promise, and would have cost the others too much */
 	struct candidate taken;       /* what was decided last */
 	double spread;                /* of the logarithm of its time */
 	/* What arrivals to come do to it: its spread with them, and the part of a limit that they leave. */

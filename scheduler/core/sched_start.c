@@ -195,7 +195,7 @@ static bool start_by_chance(struct sched *s, int64_t now_ns, uint32_t place, str
 	}
 	j->held_by = whom_it_harms(out);
 	j->held_round = s->round;
-	j->dear = !j->held_by;
+	j->too_costly = !j->held_by;
 	return false;
 }
 

@@ -195,7 +195,7 @@ static void why_memory(const struct candidate_view *k, struct strbuf *out)
 		strbuf_printf(out, "needs %s MB of memory, more than allowed", cli_short(k->memory_mb, a));
 }
 
-static void why_dear(const struct candidate_view *k, struct strbuf *out)
+static void why_too_costly(const struct candidate_view *k, struct strbuf *out)
 {
 	char a[32];
 
@@ -244,7 +244,7 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 		strbuf_printf(out, "policy %s chooses by another rule",
 			      d->policy ? cli_clean(d->policy) : "");
 	else if (!strcmp(code, "price"))
-		why_dear(k, out);
+		why_too_costly(k, out);
 	else if (!strcmp(code, "not_tried"))
 		strbuf_puts(out, "not tried: about as much work as one that was too slow");
 	else

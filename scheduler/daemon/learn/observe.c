@@ -131,8 +131,8 @@ static struct sched_observation seen_of(const struct learner *e, const struct jo
 		.response_s = (double)(r->ended_ns - r->submitted_ns) / 1e9,
 		.told_s = r->predicted_s,
 		.told_upper_s = r->upper_s,
-		/* A job that waited for another, or is repeated, was foreseen later than it was submitted. */
-		.limit_s = r->verdict == VERDICT_PROMISED && !r->after && !r->attempt ? r->slo_s : NAN,
+		/* The run of a repeated job was foreseen later than its time began. */
+		.limit_s = r->verdict == VERDICT_PROMISED && !r->attempt ? r->slo_s : NAN,
 	};
 }
 

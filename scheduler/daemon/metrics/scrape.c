@@ -309,7 +309,7 @@ static const struct family {
 	  WRITTEN(put_rejections) },
 	{ "jobs_ended_total", "counter", "jobs ended, by state", WRITTEN(put_ended) },
 	{ "promises_total", "counter", "promises made", COUNT(verdict[SCHED_PROMISED]) },
-	{ "slo_outcomes_total", "counter", "promised jobs that have ended: their objective was met or missed",
+	{ "slo_outcomes_total", "counter", "promised jobs that have ended: in time or late",
 	  NAMED("result", slo_result, here.slo) },
 	{ "chance_outcomes_total", "counter", "the same of jobs taken by chance, without a promise",
 	  NAMED("result", slo_result, here.chances) },

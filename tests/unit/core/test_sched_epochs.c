@@ -352,7 +352,7 @@ TEST(test_capacity_for_those_to_come_is_a_part_of_the_gain)
 	drop(&b);
 }
 
-/* However dear capacity is: those to come are a guess, and the end is for good. Job 2 has no objective. */
+/* Whatever capacity costs: those to come are a guess, and the end is for good. Job 2 has no objective. */
 TEST(test_a_job_keeps_its_time_where_nobody_who_is_there_gains)
 {
 	struct bed b;

@@ -1,6 +1,6 @@
 /* One question, one answer: in random states of 1 to 50 jobs `predict`, `submit` with dry_run, `submit` and
  * `explain` say the same of a job at the same moment, to the last digit: verdict, every candidate with its
- * bound, chance and reasons, the price, the offer. A replay of the records then says it of every job once more.
+ * bound, chance and reasons, the price, the offer. A replay of the records then says it of every job.
  *
  * The daemon's clock is held, so it is the same moment. Jobs are advised: their owner starts and ends them,
  * and no process runs. AGREE_STATES in the environment asks for more. */

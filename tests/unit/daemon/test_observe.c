@@ -4,12 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/json/json.h"
+#include "scheduler/core/learn/later.h"
+#include "scheduler/core/sched_internal.h"
 #include "tests/support/test.h"
 #include "tests/unit/daemon/one_local.h"
 
 #define KNOWN ",\"type\":\"advised\",\"mode\":\"advise\",\"slo_s\":1e6"
+#define NO_LIMIT ",\"type\":\"advised\",\"mode\":\"advise\""
 #define STRANGE KNOWN ",\"params\":{\"network\":\"resnet\"}"
 #define RUN_S 150.0 /* the model says 180 s */
 
@@ -236,4 +240,48 @@ TEST_WITH(test_what_cannot_be_is_not_learnt_from, open_it, close_one)
 	local_restart(&l);
 	client_open(&c, &l);
 	assert_true(stat_at("learning.implausible") == 9.0); /* and after a restart it is the same */
+}
+
+/* The share that jobs which came in later took of the time left to the limits of jobs that waited. */
+static double share_taken(void)
+{
+	const struct sched *s = l.d->sched;
+
+	return waits_share(s->learnt[0].waits, (struct adapt_who){ -1, getuid(), 0 }, 0.9);
+}
+
+static bool one_is_ready(const struct local_daemon *at)
+{
+	return at->d->jobs.live.n == 1 && at->d->jobs.live.first->step == STEP_READY;
+}
+
+/* It comes in while another holds the only slot, and runs when that one has ended. */
+static void job_that_waits(int attempt)
+{
+	uint64_t first = client_submit(&c, NO_LIMIT), behind = client_submit(&c, KNOWN);
+
+	assert_string_equal(
+		client_error(&c, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)first), "");
+	time_passes(3.0 * RUN_S);
+	assert_string_equal(client_error(&c, "{\"op\":\"finished\",\"job\":\"%llu\",\"run_s\":%g}",
+					 (unsigned long long)first, 3.0 * RUN_S),
+			    "");
+	local_until(&l, one_is_ready);
+	l.d->jobs.live.first->row.attempt = attempt;
+	assert_string_equal(
+		client_error(&c, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)behind), "");
+	time_passes(RUN_S);
+	assert_string_equal(client_error(&c, "{\"op\":\"finished\",\"job\":\"%llu\",\"run_s\":%g}",
+					 (unsigned long long)behind, RUN_S),
+			    "");
+}
+
+TEST_WITH(test_a_repeated_run_was_not_overtaken, open_it, close_one)
+{
+	(void)state;
+	start("\"slots\":1,");
+	job_that_waits(1);
+	assert_true(share_taken() == 0.0);
+	job_that_waits(0);
+	assert_true(share_taken() > 0.0);
 }
