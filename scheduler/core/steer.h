@@ -7,7 +7,7 @@
  *	sched_steer_kept()             what is to be on disk before the job is told
  *	sched_restored.steer           the same text, after a restart: the next answers are the same
  *
- * It reads no clock, draws no random number and allocates nothing. The daemon and the simulator call it alike.
+ * It reads no clock, draws no random number and allocates nothing. Daemon and simulator call it alike.
  *
  * A job whose request does not say so, or under a policy without the layer `steer`, is answered "keeps". */
 #ifndef SCHEDULER_CORE_STEER_H
