@@ -18,7 +18,7 @@ double mixed_run_epochs(double effort, double batch, double beta)
 	return effort * pow(batch, power(beta));
 }
 
-void mixed_run_add(struct mixed_run *m, double effort, double accuracy)
+void mixed_run_add(struct mixed_run_curve *m, double effort, double accuracy)
 {
 	double at = log(effort);
 	size_t i = m->n;
@@ -35,7 +35,7 @@ void mixed_run_add(struct mixed_run *m, double effort, double accuracy)
 }
 
 /* A dip is an error of the model, which is spread over both sides of it. */
-void mixed_run_settle(struct mixed_run *m)
+void mixed_run_settle(struct mixed_run_curve *m)
 {
 	struct {
 		double mean;
@@ -60,7 +60,7 @@ void mixed_run_settle(struct mixed_run *m)
 			m->accuracy[at++] = pool[k].mean;
 }
 
-double mixed_run_at(const struct mixed_run *m, double effort)
+double mixed_run_at(const struct mixed_run_curve *m, double effort)
 {
 	double at = log(effort), part;
 	size_t low = 0, high = m->n;

@@ -21,16 +21,16 @@ double mixed_run_effort(double epochs, double batch, double beta);
 /* The epochs at this batch that are as much. */
 double mixed_run_epochs(double effort, double batch, double beta);
 
-struct mixed_run {              /* what runs of one batch reach, all zero: nothing is known */
+struct mixed_run_curve {              /* what runs of one batch reach, all zero: nothing is known */
 	double log_effort[MIXED_RUN_POINTS], accuracy[MIXED_RUN_POINTS];
 	size_t n;
 };
 /* Adds a run of one batch; one that is not a number, or one too many, is left out. */
-void mixed_run_add(struct mixed_run *m, double effort, double accuracy);
+void mixed_run_add(struct mixed_run_curve *m, double effort, double accuracy);
 /* To be called when all are added: sorts them, and lets the accuracy rise with the effort (pooling adjacent
  * violators). */
-void mixed_run_settle(struct mixed_run *m);
+void mixed_run_settle(struct mixed_run_curve *m);
 /* NaN: nothing is known. Outside the runs that were added it is that of the nearest. */
-double mixed_run_at(const struct mixed_run *m, double effort);
+double mixed_run_at(const struct mixed_run_curve *m, double effort);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "predictors/belief.h"
 
+#define ALIKE 0.97 /* of the steepest way to more effort: as good */
 #define SPLITS 8 /* of an edge of the hull, where time has a price: the best one may lie within */
 
 static bool usable(const struct steer_pace *p)
@@ -30,7 +31,8 @@ static struct steer_plan plan_of(const struct steer_case *c, size_t first, unsig
 	unsigned n_then = c->epochs_left - n_first;
 	double a_s = n_first * a->epoch_s, b_s = n_then * b->epoch_s;
 	double unseen = c->unseen * ((a->seen ? 0.0 : a_s) + (b->seen ? 0.0 : b_s)) / (a_s + b_s);
-	unsigned changes = (n_first && first != c->now) + (n_then && (n_first ? then != first : then != c->now));
+	unsigned changes = (n_first && first != c->now) +
+			   (n_then && (n_first ? then != first : then != c->now));
 	struct steer_plan p = { .first = n_first ? first : then, .then = then, .n_first = n_first };
 	double effort = c->effort_done + n_first * a->effort + n_then * b->effort;
 
@@ -49,7 +51,17 @@ static bool is_safe(const struct steer_case *c, size_t next, size_t fastest)
 
 /* ---- the hull ---- */
 
-/* The efforts of the usable batches that no mix of others exceeds, the fastest first. */
+/* What an epoch with batch i has more than one with batch `at`, for each second more; 0: it is not slower, or
+ * may not be taken. */
+static double slope_of(const struct steer_case *c, size_t at, size_t i)
+{
+	double more_s = c->pace[i].epoch_s - c->pace[at].epoch_s;
+
+	return usable(&c->pace[i]) && more_s > 0.0 ? (c->pace[i].effort - c->pace[at].effort) / more_s : 0.0;
+}
+
+/* The usable batches that no mix of others exceeds by much, the fastest first. Often they lie on a line; then
+ * neighbours are better than extremes, which the job may never have run. */
 static size_t find_hull(const struct steer_case *c, size_t *hull)
 {
 	size_t n = 0, at = steer_fastest(c);
@@ -59,17 +71,12 @@ static size_t find_hull(const struct steer_case *c, size_t *hull)
 		size_t next = c->n;
 
 		hull[n++] = at;
-		for (size_t i = 0; i < c->n; i++) {
-			double more_s = c->pace[i].epoch_s - c->pace[at].epoch_s, slope;
-
-			if (!usable(&c->pace[i]) || !(more_s > 0.0))
-				continue;
-			slope = (c->pace[i].effort - c->pace[at].effort) / more_s;
-			if (slope > steepest) {
-				steepest = slope;
+		for (size_t i = 0; i < c->n; i++)
+			steepest = fmax(steepest, slope_of(c, at, i));
+		for (size_t i = 0; i < c->n && steepest > 0.0; i++)
+			if (slope_of(c, at, i) >= ALIKE * steepest &&
+			    (next == c->n || c->pace[i].epoch_s < c->pace[next].epoch_s))
 				next = i;
-			}
-		}
 		at = next;
 	}
 	return n;

@@ -1,17 +1,17 @@
-/* How a steered job goes on from here: with one batch to its end, or with one and then another. It knows no
- * scheduler and no clock; sched_steer.c asks it with what it knows of a running job, and admission asks it for
- * the fastest way.
+/* How a steered job goes on from here: with one batch to its end, or with one and then another. It knows
+ * no scheduler and no clock; sched_steer.c asks it with what it knows of a running job, and admission asks
+ * it for the fastest way.
  *
  * The time of an epoch and its effective iterations (mixed_run.h) are points, a batch each. What n epochs can
  * reach in a given time lies on the upper hull of these points, so that no plan needs more than two batches,
  * neighbours on it. Two rules choose:
  *
- *	the promise   the next epoch is taken with a batch only if, with the fastest one after it, the bound of
- *	              the end is in time. So whatever the next epoch shows, there is a way left. While the belief
- *	              is right, a job is late no more often than its confidence says: each report moves the
- *	              chance up or down by what was not known before, and never on average.
- *	the worth     of these, the plan whose expected end is in time and that is worth most: value x accuracy,
- *	              less what its time costs others.
+ *	the promise   the next epoch is taken with a batch only if, with the fastest one after it, the
+ *	              bound of the end is in time. So whatever the next epoch shows, there is a way left.
+ *	              While the belief is right, a job is late no more often than its confidence says: each
+ *	              report moves the chance by what was not known before, and never on average.
+ *	the worth     of these, the plan whose expected end is in time and that is worth most: value x
+ *	              accuracy, less what its time costs others.
  *
  * A job keeps its batch to the end if no plan is worth more by `least_gain`, and for the next epoch if its
  * batch is one of the two of the best plan. */
@@ -43,7 +43,7 @@ struct steer_case {
 	double unseen;          /* what a batch that it has not run adds to it */
 	double confidence;
 	double change_s;        /* a change of the batch costs so much time */
-	const struct mixed_run *curve; /* of whole runs with one batch */
+	const struct mixed_run_curve *curve; /* of whole runs with one batch */
 	double effort_done;
 	double value;           /* of an accuracy of 1 */
 	double cost_per_s;      /* to the others, of a second of its time */

@@ -1,5 +1,5 @@
-/* How a steered job goes on, by hand: three batches whose epochs take 10, 20 and 40 seconds and have 1, 2 and 3
- * effective iterations. 10 epochs of the slow one reach 0.9, of the fast one 0.6. */
+/* How a steered job goes on, by hand: three batches whose epochs take 10, 20 and 40 seconds and have 1, 2
+ * and 3 effective iterations. 10 epochs of the slow one reach 0.9, of the fast one 0.6. */
 #include <math.h>
 
 #include "scheduler/core/steer_plan.h"
@@ -9,7 +9,7 @@ enum { FAST, MIDDLE, SLOW, N };
 
 struct bench {
 	struct steer_pace pace[N];
-	struct mixed_run curve;
+	struct mixed_run_curve curve;
 	struct steer_case c;
 	struct steer_plan p;
 };

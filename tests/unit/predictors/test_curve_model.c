@@ -106,7 +106,7 @@ TEST(test_runs_whose_batch_changes_are_foretold_from_runs_of_one_batch)
 		double b = p.ops->batch_power(p.self);
 		double both = mixed_run_effort(3, 32, b) + mixed_run_effort(3, 512, b);
 		double really = mixed_run_effort(3, 32, beta[k]) + mixed_run_effort(3, 512, beta[k]);
-		struct mixed_run m = { 0 };
+		struct mixed_run_curve m = { 0 };
 
 		assert_true(fabs(b - beta[k]) < 0.05);
 		for (double batch = 32; batch <= 512; batch *= 2)

@@ -27,7 +27,7 @@ TEST(test_efforts_add_up_over_the_batches_of_a_run)
  * logarithms is as 64; two epochs of each are 2 + 0.5 = 2.5 of 4 epochs at 32. */
 TEST(test_a_mixed_run_lies_between_runs_of_one_batch)
 {
-	struct mixed_run m = { 0 };
+	struct mixed_run_curve m = { 0 };
 	double both = mixed_run_effort(2, 32, 1.0) + mixed_run_effort(2, 128, 1.0);
 
 	assert_true(isnan(mixed_run_at(&m, both)));
@@ -45,7 +45,7 @@ TEST(test_a_mixed_run_lies_between_runs_of_one_batch)
 
 TEST(test_a_dip_of_the_model_is_spread_over_both_of_its_sides)
 {
-	struct mixed_run m = { 0 };
+	struct mixed_run_curve m = { 0 };
 
 	mixed_run_add(&m, 4.0, 0.8);
 	mixed_run_add(&m, 1.0, 0.5);
