@@ -165,6 +165,8 @@ struct decide_scene {
 	bool starting;
 	bool by_chance;               /* it asks for no promise: of those that are not in time by their bounds
 	                                 the likeliest is to be played */
+	bool steers;                  /* it asks again while it runs (steer.h): a promise needs the fastest
+	                                 batch to fit after one epoch, and this one to be expected in time */
 	bool indifferent;             /* no job has a promise or is guarded, so their times matter little */
 	double memory_mb, memory_mb_per_record; /* that the job needs; NaN: not known */
 	double memory_limit_mb;       /* a candidate that needs more is not feasible; INFINITY: no limit */

@@ -37,7 +37,6 @@ struct steered {                      /* of a running job that asks for its batc
 	                                 it began with */
 	double effort;                /* of these epochs (mixed_run.h) */
 	double seen_low, seen_high;   /* the batches that it has run */
-	double fast;                  /* part of rest_s that the fastest way would take; 0: not known */
 	double changes;
 	int64_t counted_ns;           /* a job that was restored: its work is known at this time, and counts
 	                                 from then on */
@@ -391,8 +390,6 @@ double give_worth_of_others(const struct sched *s, const struct fluid_times *t, 
 bool steer_on(const struct sched *s, const struct live *j); /* its batch may be decided again */
 /* The part of the work that is done, of one that reports this part of its epochs. */
 double steer_part(const struct steered *t, double done);
-/* What the bound of its end is to be multiplied with, where the fastest way counts. */
-double steer_flex(const struct live *j);
 int steer_restore(struct live *j, const char *kept, struct err *err);
 
 /* ---- sched_price.c ---- */

@@ -43,10 +43,15 @@ static struct steer_plan plan_of(const struct steer_case *c, size_t first, unsig
 	return p;
 }
 
-/* With the fastest after the next epoch. */
+/* The bound with the fastest after the next epoch. */
+static double way_s(const struct steer_case *c, size_t next, size_t fastest)
+{
+	return plan_of(c, next, 1, fastest).upper_s;
+}
+
 static bool is_safe(const struct steer_case *c, size_t next, size_t fastest)
 {
-	return plan_of(c, next, 1, fastest).upper_s <= c->left_s;
+	return way_s(c, next, fastest) <= c->left_s;
 }
 
 /* ---- the hull ---- */
@@ -158,6 +163,7 @@ bool steer_plan(const struct steer_case *c, struct steer_plan *out)
 		    is_safe(c, c->now, hull[0])) {
 			*out = kept;
 			out->reason = STEER_KEEPS;
+			out->way_s = way_s(c, c->now, hull[0]);
 			return true;
 		}
 	}
@@ -171,5 +177,6 @@ bool steer_plan(const struct steer_case *c, struct steer_plan *out)
 	}
 	*out = best;
 	out->reason = reason_of(c, next, hull[0], &without);
+	out->way_s = way_s(c, next, hull[0]);
 	return true;
 }

@@ -54,6 +54,7 @@ struct steer_plan {
 	size_t first, then;     /* the next epoch and n_first - 1 more with the first */
 	unsigned n_first;
 	double end_s, upper_s;  /* expected, and the bound */
+	double way_s;           /* the bound with the fastest after the next epoch: the promise rests on it */
 	double accuracy, worth; /* NaN: nothing is known of accuracies, and then `worth` is of the effort */
 	enum steer_reason reason;
 };
