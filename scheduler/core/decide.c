@@ -337,11 +337,13 @@ void decide_judge(const struct decide_params *p, struct candidate *c)
 		c->reasons |= REASON_BEYOND_MODEL;
 	else if (objective && by_bounds(p) && isnan(c->guard_s))
 		c->reasons |= REASON_NO_BOUND;
-	else if (objective && !(decide_needed_s(p, c) <= p->slo_s))
+	else if (objective &&
+		 (!(decide_needed_s(p, c) <= p->slo_s) || (c->way > 0.0 && c->wait_s + c->time_s > p->slo_s)))
 		c->reasons |= REASON_SLO_EXCEEDED;
 	if (objective && by_bounds(p) && !isnan(c->chance)) /* rounding must not contradict the bound */
-		c->chance = decide_needed_s(p, c) <= p->slo_s ? fmax(c->chance, p->confidence)
-							      : fmin(c->chance, nextafter(p->confidence, 0));
+		c->chance = !(c->reasons & REASON_SLO_EXCEEDED)
+				    ? fmax(c->chance, p->confidence)
+				    : fmin(c->chance, nextafter(p->confidence, 0));
 	c->feasible = !(c->reasons & (REASON_NO_BOUND | REASON_SLO_EXCEEDED | REASON_UNSTABLE |
 				      REASON_BEYOND_MODEL | REASONS_HARD));
 }
@@ -653,7 +655,7 @@ static const struct candidate *fastest_of(const struct decision *d, size_t epoch
 }
 
 /* A job that steers needs the fastest batch to fit after its first epoch, and the batch that it begins with
- * to be expected in time. Of a candidate that was not played nobody knows whom it harms: it stays as it is. */
+ * to be expected in time. Nobody knows whom a candidate harms that was not played: it stays as it is. */
 static void lean_on_the_fastest(const struct decide_rows *r, struct decision *d)
 {
 	size_t n = r->p->epochs ? r->p->n_epochs : 1;
@@ -668,8 +670,14 @@ static void lean_on_the_fastest(const struct decide_rows *r, struct decision *d)
 			struct candidate *c = &d->candidate[i];
 			double way_s = guard_s + (c->guard_s - guard_s) / epochs;
 
-			if (!isnan(c->delays_s) && way_s < c->guard_s)
-				c->guard_s = fmax(c->time_s, way_s);
+			if (isnan(c->delays_s) || !(way_s < c->guard_s))
+				continue;
+			c->guard_s = way_s;
+			way_s = fastest->time_s + (c->time_s - fastest->time_s) / epochs;
+			c->way = fmin(way_s / c->time_s, 1.0);
+			if (c->time_s > fastest->time_s && c->accuracy > fastest->accuracy)
+				c->way_per_s = (c->accuracy - fastest->accuracy) /
+					       (c->time_s - fastest->time_s);
 		}
 	}
 }

@@ -37,6 +37,8 @@ static struct decide_neighbour neighbour_of(const struct live *j, int64_t now_ns
 		.guarded = promises && j->due && j->r.priority >= priority,
 		.until_s = live_until_s(j->deadline_ns, now_ns) * j->limit_part,
 		.worth = price_value(&j->r) * (isfinite(j->taken.accuracy) ? j->taken.accuracy : 1.0),
+		.way = j->taken.way,
+		.per_s = price_value(&j->r) * j->taken.way_per_s,
 		.spread = j->spread_later,
 	};
 }

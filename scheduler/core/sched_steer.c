@@ -282,6 +282,8 @@ static void follow(struct sched *s, struct asked *a, const struct steer_plan *p,
 		j->taken.disk_share = to->disk_share;
 		j->taken.memory_mb = live_memory_mb(&j->r, to->decision);
 	}
+	j->taken.way = p->way;
+	j->taken.way_per_s = p->per_s;
 	/* Neighbours keep away from its promise as far as it needs, see guard_s. */
 	if (j->taken.guard_s > 0.0 && p->end_s > 0.0)
 		j->taken.guard_s = j->taken.time_s * p->way_s / p->end_s;
@@ -488,6 +490,8 @@ static void carry_all(struct carry *c, struct live *j)
 			&t->seen_low,
 			&t->seen_high,
 			&j->taken.guard_s,
+			&j->taken.way,
+			&j->taken.way_per_s,
 			&t->changes,
 			&t->curve.last,
 			&t->curve.w,

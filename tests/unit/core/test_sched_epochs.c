@@ -455,3 +455,30 @@ TEST(test_a_promise_to_a_job_that_steers_needs_the_fastest_batch_to_fit_after_on
 		drop(&b);
 	}
 }
+
+/* Job 1 began with 32, is expected after 60 s, and has 74. With a neighbour for 10 s of its own it would take
+ * longer than that by its bound; but after its first epoch it can go on with 64. */
+TEST(test_a_job_that_steers_makes_room_for_another)
+{
+	for (int steers = 0; steers < 2; steers++) {
+		struct sched_request r;
+		uint64_t id;
+		struct bed b;
+
+		make_open_by(&b, "postrider:price=no", 4);
+		r = open_job(&b, 1, 74);
+		r.epochs = NULL;
+		r.steer = steers;
+		submit(&b, 0, &r);
+		assert_true(sched_next(b.s, 0, &id, &b.d));
+		assert_true(b.d.candidate[b.d.chosen].decision == 32);
+		r = open_job(&b, 2, 75);
+		r.batch = &b64;
+		r.n_batches = 1;
+		r.epochs = some;
+		r.n_epochs = 1; /* 10 s alone */
+		submit(&b, 0, &r);
+		assert_int_equal(sched_next(b.s, 0, &id, &b.d), steers);
+		drop(&b);
+	}
+}
