@@ -35,8 +35,8 @@ struct http {
 };
 
 struct http_who {              /* asks */
-	bool known;            /* by a token */
-	uid_t uid;
+	bool known;            /* by this token */
+	struct token token;
 };
 
 struct page_file { const char *path, *type; const unsigned char *bytes; size_t len; };

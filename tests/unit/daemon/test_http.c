@@ -393,6 +393,9 @@ HTTP_TEST(test_a_page_may_ask_and_cancel_but_not_operate_the_daemon)
 		snprintf(request, sizeof request, "{\"op\":\"%s\"}", op[i]);
 		refused("POST", "/api", token, request, 403, "not_permitted");
 	}
+	/* a line end in a string is no JSON before it is a blank, and the request of another op afterwards */
+	refused("POST", "/api", token, "{\"op\":\"token\",\"x\":\"\n\"}", 403, "not_permitted");
+	refused("POST", "/api", token, "{\"op\":\"watch\",\"x\":\"\r\"}", 403, "not_permitted");
 	refused("POST", "/api", token, "", 400, "bad_json");
 	/* two requests in a body are no request: the second is not smuggled past the check of the first */
 	v = api(token, "{\"op\":\"hello\"}\n{\"op\":\"drain\"}");
@@ -671,6 +674,52 @@ HTTP_TEST(test_without_a_token_a_page_sees_sums_alone)
 	assert_null(strstr(strbuf_text(&h.body), "advised"));
 	assert_null(strstr(strbuf_text(&h.body), "lenet5"));
 	json_free(v);
+}
+
+static bool no_page(const struct local_daemon *at)
+{
+	return at->d->http->n_pages == 0;
+}
+
+static bool one_page(const struct local_daemon *at)
+{
+	return at->d->http->n_pages == 1;
+}
+
+HTTP_TEST(test_a_page_hears_nothing_after_its_token_has_gone)
+{
+	char token[120];
+	struct json *v;
+
+	start(TCP);
+	snprintf(token, sizeof token, "%s", bearer_of(&c));
+	open_page(&h, token);
+	http_open(&h2, &l);
+	http_say(&h2, "GET", "/api/events", NULL, NULL); /* without one, and not touched */
+	assert_int_equal(http_hear_head(&h2), 200);
+	v = client_ask(&c, "{\"op\":\"token\",\"revoke\":true}");
+	assert_true(json_bool(json_get(v, "ok"), false));
+	json_free(v);
+	local_until(&l, one_page);
+	json_free(http_event(&h2));
+	v = http_event(&h2);
+	assert_false(json_bool(json_get(v, "known"), true));
+	json_free(v);
+	http_close(&h2);
+	/* one that expires */
+	http_close(&h);
+	snprintf(token, sizeof token, "%s", bearer_of(&c));
+	open_page(&h, token);
+	json_free(http_event(&h));
+	l.d->clock_offset_ns += INT64_C(31) * 86400 * 1000000000;
+	local_until(&l, no_page);
+}
+
+HTTP_TEST(test_a_request_with_two_lengths_is_refused)
+{
+	begin(TCP);
+	refused("POST", "/api", "Content-Length: 5\r\n", "{\"op\":\"hello\"}", 400, "bad_request");
+	refused("POST", "/api", "Content-Length: 14\r\n", "{\"op\":\"hello\"}", 400, "bad_request");
 }
 
 HTTP_TEST(test_pages_leave_room_for_requests)
