@@ -102,7 +102,7 @@ struct daemon {
 	size_t n_watchers;
 	size_t n_notices;               /* late.c: commands of `notify` under way */
 	struct start_list starts;       /* jobs that wait for a row to be on disk, by ticket */
-	struct start_list delayed;      /* jobs that wait for descriptors, processes or memory */
+	struct start_list delayed;      /* jobs that wait for what the machine lacks */
 
 	struct waiting *waiting;        /* waiting.c; NULL: no job has waited yet */
 	bool draining, stopping, stop_when_idle, store_failed, dirty;
