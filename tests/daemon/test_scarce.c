@@ -1,5 +1,5 @@
-/* Where the machine has no descriptors, processes or room on the disk to spare, admitted jobs wait with a reason and start when
- * it is over. None of them fails. */
+/* Where the machine lacks descriptors, processes or room on the disk, admitted jobs wait with a reason and
+ * start when it is over. None of them fails. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -130,8 +130,8 @@ static size_t folders_moved_away(const char *dir)
 	return n;
 }
 
-/* The folder of the runs is full, at each step of a start: the record of the claim, the folder, its files, the
- * record of the end. */
+/* The folder of the runs is full, at each step: the record of the claim, the folder, its files, the record of
+ * the end. */
 TEST(test_on_a_full_disk_jobs_wait)
 {
 	struct fixture y;

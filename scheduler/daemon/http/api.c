@@ -127,8 +127,8 @@ void api_request(struct http *h, struct evhttp_request *r, const struct http_who
 		http_error(r, 400, "bad_json", "the body is one request of the protocol, as JSON");
 		return;
 	}
-	/* One line; inside of a JSON string a raw line end is no JSON. Before the check, so that what is checked
-	 * is what will be parsed. */
+	/* One line; inside of a JSON string a raw line end is no JSON. First, so that what is checked is
+	 * what will be parsed. */
 	for (size_t i = 0; i < len; i++) {
 		if (body[i] == '\n' || body[i] == '\r')
 			body[i] = ' ';

@@ -259,12 +259,35 @@ void http_changed(struct http *h)
 	plan(h, since_ms + SOON_MS >= gap_ms ? SOON_MS : gap_ms - (int)since_ms);
 }
 
+/* Without a token a page is open for as long as nobody else wants its place. False: there is none. */
+static bool end_oldest_unknown(struct http *h)
+{
+	struct page *oldest = NULL;
+
+	for (struct page *p = h->pages; p; p = p->next) /* the latest is the first */
+		oldest = p->who.known ? oldest : p;
+	if (oldest)
+		end_page(oldest);
+	return oldest != NULL;
+}
+
+static bool has_place(struct http *h, const struct http_who *who)
+{
+	size_t of_user = 0;
+
+	for (const struct page *p = h->pages; p && who->known; p = p->next)
+		of_user += p->who.known && p->who.token.uid == who->token.uid;
+	if (of_user && of_user >= http_share(h))
+		return false;
+	return h->n_pages + HTTP_SPARE < h->max_open || end_oldest_unknown(h);
+}
+
 void events_open(struct http *h, struct evhttp_request *r, const struct http_who *who)
 {
 	struct page *p = mem_calloc(1, sizeof *p);
 	struct evhttp_connection *c = evhttp_request_get_connection(r);
 
-	if (!p || h->n_pages + HTTP_SPARE >= h->max_open) {
+	if (!p || !has_place(h, who)) {
 		free(p);
 		http_error(r, 503, "too_many_connections", "too many pages are open");
 		return;

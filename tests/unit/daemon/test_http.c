@@ -86,6 +86,15 @@ static struct json *api(const char *token, const char *request)
 	return http_json(&h);
 }
 
+static void open_page(struct http_client *p, const char *token)
+{
+	http_open(p, &l);
+	http_say(p, "GET", "/api/events", token, NULL);
+	assert_int_equal(http_hear_head(p), 200);
+	assert_string_equal(http_header(p, "Content-Type"), "text/event-stream");
+	assert_string_equal(http_header(p, "X-Frame-Options"), "DENY");
+}
+
 /* ---- the page ---- */
 
 HTTP_TEST(test_the_page_comes_with_headers_that_allow_nothing_from_elsewhere)
@@ -498,8 +507,11 @@ HTTP_TEST(test_requests_without_end_are_cut_off)
 
 HTTP_TEST(test_connections_beyond_the_limit_wait_until_one_is_closed)
 {
+	char token[120];
+
 	begin("\"http\":{\"listen\":\"127.0.0.1:0\",\"max_connections\":1},");
-	assert_int_equal(http_ask(&h, "GET", "/", NULL, NULL), 200);
+	snprintf(token, sizeof token, "%s", bearer_of(&c));
+	assert_int_equal(http_ask(&h, "POST", "/api", token, "{\"op\":\"hello\"}"), 200);
 	assert_false(l.d->http->accepting);
 	http_open(&h2, &l); /* in the kernel's queue */
 	http_say(&h2, "GET", "/app.js", NULL, NULL);
@@ -512,6 +524,56 @@ HTTP_TEST(test_connections_beyond_the_limit_wait_until_one_is_closed)
 	while (l.d->http->n_open)
 		local_run(&l, 0.01);
 	assert_true(l.d->http->accepting);
+}
+
+#define CROWD 60 /* more than are allowed, and than are being closed at a time */
+
+/* Connections that say nothing, and pages without a token: a program that shows a token, and one that asks
+ * for what needs none, are served beside them, and a page with a token stays open. */
+HTTP_TEST(test_idle_connections_shut_nobody_out)
+{
+	struct http_client idle[CROWD];
+	char token[120];
+
+	start("\"http\":{\"listen\":\"127.0.0.1:0\",\"max_connections\":16},");
+	snprintf(token, sizeof token, "%s", bearer_of(&c));
+	open_page(&h, token);
+	json_free(http_event(&h));
+	for (int i = 0; i < CROWD; i++) {
+		http_open(&idle[i], &l);
+		if (i % 2)
+			http_say(&idle[i], "GET", "/api/events", NULL, NULL);
+		local_run(&l, 0.002);
+	}
+	for (int i = 0; i < 10; i++) {
+		http_open(&h2, &l);
+		assert_int_equal(http_ask(&h2, i % 2 ? "GET" : "POST", i % 2 ? "/metrics" : "/api",
+					  i % 2 ? NULL : token, i % 2 ? NULL : "{\"op\":\"hello\"}"),
+				 200);
+		http_close(&h2);
+	}
+	assert_true(l.d->http->n_open <= 16 + HTTP_GOING);
+	json_free(http_event(&h)); /* still */
+	http_open(&h2, &l);
+	http_say(&h2, "GET", "/api/events", token, NULL);
+	assert_int_equal(http_hear_head(&h2), 200);
+	for (int i = 0; i < CROWD; i++)
+		http_close(&idle[i]);
+}
+
+/* A quarter of the places each. */
+HTTP_TEST(test_one_user_does_not_take_the_places_of_all_pages)
+{
+	struct http_client page[4];
+	char token[120];
+
+	start("\"http\":{\"listen\":\"127.0.0.1:0\",\"max_connections\":16},");
+	snprintf(token, sizeof token, "%s", bearer_of(&c));
+	for (int i = 0; i < 4; i++)
+		open_page(&page[i], token);
+	refused("GET", "/api/events", token, NULL, 503, "too_many_connections");
+	for (int i = 0; i < 4; i++)
+		http_close(&page[i]);
 }
 
 static bool two_are_done(const struct local_daemon *at)
@@ -576,15 +638,6 @@ HTTP_TEST(test_counters_rise_with_what_happens)
 }
 
 /* ---- events ---- */
-
-static void open_page(struct http_client *p, const char *token)
-{
-	http_open(p, &l);
-	http_say(p, "GET", "/api/events", token, NULL);
-	assert_int_equal(http_hear_head(p), 200);
-	assert_string_equal(http_header(p, "Content-Type"), "text/event-stream");
-	assert_string_equal(http_header(p, "X-Frame-Options"), "DENY");
-}
 
 HTTP_TEST(test_an_open_page_hears_at_once_that_a_job_has_ended)
 {
@@ -765,7 +818,7 @@ HTTP_TEST(test_what_a_page_sends_while_it_listens_does_not_pile_up)
 		send(h.fd, much, sizeof much, MSG_NOSIGNAL | MSG_DONTWAIT);
 		event_base_loop(l.d->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
 		assert_int_equal(l.d->http->n_open, 1);
-		held = evbuffer_get_length(bufferevent_get_input(l.d->http->open[0]));
+		held = evbuffer_get_length(bufferevent_get_input(l.d->http->open[0].bev));
 		most = held > most ? held : most;
 	}
 	assert_in_range(most, 1, 2 * (HTTP_MAX_HEADERS + HTTP_MAX_BODY));
@@ -801,7 +854,7 @@ static size_t most_unread(void)
 	size_t most = 0;
 
 	for (size_t i = 0; i < l.d->http->n_open; i++) {
-		size_t n = evbuffer_get_length(bufferevent_get_output(l.d->http->open[i]));
+		size_t n = evbuffer_get_length(bufferevent_get_output(l.d->http->open[i].bev));
 
 		most = n > most ? n : most;
 	}
