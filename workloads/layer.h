@@ -7,7 +7,13 @@
 #include <stdint.h>
 
 #include "common/rng.h"
-#include "workloads/activation.h"
+
+/* ---- activation.c: the functions between layers, in place, and their derivatives from their results ---- */
+enum activation { ACTIVATION_NONE, ACTIVATION_RELU, ACTIVATION_TANH };
+
+void activation_apply(enum activation a, float *v, size_t n);
+/* d[i] *= derivative, where y[i] is what activation_apply() gave. */
+void activation_back(enum activation a, const float *y, float *d, size_t n);
 
 struct layer;
 

@@ -8,7 +8,6 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "workloads/kernel.h"
-#include "workloads/loss.h"
 
 static void net_add(struct net *net, struct layer l)
 {

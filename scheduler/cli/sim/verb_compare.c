@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/places.h"
-#include "scheduler/cli/sim/paper_view.h"
+#include "scheduler/cli/sim/compare_view.h"
 #include "scheduler/cli/sim/sim_options.h"
 #include "sim/compare/folder.h"
 

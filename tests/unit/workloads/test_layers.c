@@ -7,7 +7,7 @@
 #include "tests/support/test.h"
 #include "workloads/kernel.h"
 #include "workloads/layer.h"
-#include "workloads/loss.h"
+#include "workloads/net.h"
 #include "workloads/sgd.h"
 
 #define RECORDS 3
