@@ -343,14 +343,14 @@ static int run_campaign(struct verb *v, struct err *err)
 		bar_wipe(v);
 		if (rc && k->journal.n_done < k->plan.n)
 			cli_notice(v->c, "%zu of %zu runs are saved in %s; the same command continues there",
-				   k->journal.n_done, k->plan.n, k->journal.path);
+				   k->journal.n_done, k->plan.n, k->journal.file.path);
 	}
 	if (!rc && k->signal)
 		fprintf(stderr,
 			"postrider: interrupted; the current run is dropped, %zu of %zu runs are saved in "
 			"%s; "
 			"the same command continues there\n",
-			k->journal.n_done, k->plan.n, cli_clean(k->journal.path));
+			k->journal.n_done, k->plan.n, cli_clean(k->journal.file.path));
 	profile_signals_release(&k->signals);
 	if (!rc && k->spent)
 		fprintf(stderr,
