@@ -482,7 +482,8 @@ static int train_target(struct training *tr, const double *target, const struct 
 		tr->stage = is_time ? "bounds of time" : "noise of accuracy";
 		on_search_progress(tr, 0, 1);
 		if (!status)
-			status = train_find_bounds(tr, &rows, d, point, is_time, out, err);
+			status = train_find_bounds(&(struct bounds_job){ tr, &rows, d, point, is_time, out },
+						   err);
 	}
 	if (!status && strstr(out->residuals_by, "assumed"))
 		notice(r,
