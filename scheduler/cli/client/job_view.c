@@ -467,6 +467,40 @@ void job_view_block(const struct job_view *j, double now_s, struct strbuf *out)
 
 /* ---- a line ---- */
 
+double job_view_share(const struct job_view *j, double age_s, double now_s)
+{
+	double left_s = nearer(j->live.end_s, age_s), behind_s = age_of(j->r.started_ns, now_s);
+
+	if (j->r.state != JOB_RUNNING)
+		return NAN;
+	if (!isnan(left_s) && behind_s + left_s > 0.0)
+		return behind_s / (behind_s + left_s);
+	return j->live.epochs > 0.0 ? j->live.epoch / j->live.epochs : NAN;
+}
+
+void job_view_result(const struct job_view *j, bool brief, struct strbuf *out)
+{
+	bool well = brief && j->r.state == JOB_DONE && j->r.exit_code == 0;
+	char buf[JOB_VIEW_SPAN], a[40];
+
+	if (!isnan(j->t.response_s) && j->r.state != JOB_REJECTED)
+		strbuf_printf(out, " after %s", text_seconds(j->t.response_s, a));
+	/* The daemon's reason often is how it ended. */
+	if (!well && ending_words(j, buf, sizeof buf)[0] && !(j->r.reason && strstr(j->r.reason, buf)))
+		strbuf_printf(out, ", %s", buf);
+	if (!isnan(j->r.accuracy))
+		strbuf_printf(out, ", accuracy %s", text_accuracy(j->r.accuracy, a));
+	else if (without_accuracy(j))
+		strbuf_puts(out, ", " NO_ACCURACY);
+	if (!isnan(j->r.stopped_epoch))
+		strbuf_printf(out, ", stopped after epoch %g%s", j->r.stopped_epoch,
+			      gave_back(j) ? FOR_OTHERS : "");
+	if (j->r.slo_outcome)
+		strbuf_printf(out, ", limit %s", outcome_words(j, buf, sizeof buf));
+	if (j->r.reason && !gave_back(j))
+		strbuf_printf(out, ": %s", reason_words(j));
+}
+
 void job_view_line(const struct job_view *j, double age_s, struct strbuf *out)
 {
 	char buf[JOB_VIEW_SPAN], a[40];
@@ -486,22 +520,7 @@ void job_view_line(const struct job_view *j, double age_s, struct strbuf *out)
 			strbuf_puts(out, ", predicted to be late");
 		return;
 	}
-	if (!isnan(j->t.response_s) && j->r.state != JOB_REJECTED)
-		strbuf_printf(out, " after %s", text_seconds(j->t.response_s, a));
-	/* The daemon's reason often is how it ended. */
-	if (ending_words(j, buf, sizeof buf)[0] && !(j->r.reason && strstr(j->r.reason, buf)))
-		strbuf_printf(out, ", %s", buf);
-	if (!isnan(j->r.accuracy))
-		strbuf_printf(out, ", accuracy %s", text_accuracy(j->r.accuracy, a));
-	else if (without_accuracy(j))
-		strbuf_puts(out, ", " NO_ACCURACY);
-	if (!isnan(j->r.stopped_epoch))
-		strbuf_printf(out, ", stopped after epoch %g%s", j->r.stopped_epoch,
-			      gave_back(j) ? FOR_OTHERS : "");
-	if (j->r.slo_outcome)
-		strbuf_printf(out, ", limit %s", outcome_words(j, buf, sizeof buf));
-	if (j->r.reason && !gave_back(j))
-		strbuf_printf(out, ": %s", reason_words(j));
+	job_view_result(j, false, out);
 }
 
 /* ---- a row ---- */
