@@ -244,9 +244,9 @@ int verb_watch(int argc, char **argv)
 			"and the\n"
 			"latest that ended, kept up to date; elsewhere one line per event. With a job it "
 			"ends when\n"
-			"the job has ended, otherwise with Ctrl-C (exit code 130) or --timeout (124). The exit "
-			"code\n"
-			"is 5 if the daemon stops.",
+			"the job has ended, otherwise with Ctrl-C (exit code 130) or --timeout (124). If "
+			"the\n"
+			"daemon stops, the exit code is 5.",
 		.option = option,
 		.max_args = 1,
 		.examples = "  postrider watch\n"

@@ -1,5 +1,5 @@
-/* The screen of `postrider watch`: running jobs with their progress, those that wait and the latest that ended,
- * drawn again in its place. */
+/* The screen of `postrider watch`: running jobs with their progress, those that wait and the latest that
+ * ended, drawn again in its place. */
 #ifndef SCHEDULER_CLI_CLIENT_WATCH_SCREEN_H
 #define SCHEDULER_CLI_CLIENT_WATCH_SCREEN_H
 
