@@ -527,9 +527,9 @@ void job_view_line(const struct job_view *j, double age_s, struct strbuf *out)
 
 void job_view_header(struct cli_table *t)
 {
-	static const char *const name[] = { "job",           "state",   "type", "tenant", "batch",
-					    "epochs",        "cpus",    "slo",  "age",    "start",
-					    "predicted end", "outcome", "note" };
+	static const char *const name[] = { "job",      "state",         "type",    "tenant", "batch",
+					    "epochs",   "cpus",          "limit",   "age",    "start",
+					    "progress", "predicted end", "outcome", "note" };
 
 	for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
 		cli_table_add(t, "%s", name[i]);
@@ -544,8 +544,6 @@ static void add_note(struct cli_table *t, const struct job_view *j)
 	else if (j->live.waiting_message || j->live.waiting_code)
 		cli_table_add(t, "%s",
 			      j->live.waiting_message ? j->live.waiting_message : j->live.waiting_code);
-	else if (j->r.state == JOB_RUNNING && !isnan(j->live.epoch) && !isnan(j->live.epochs))
-		cli_table_add(t, "epoch %g of %g", j->live.epoch, j->live.epochs);
 	else if (gave_back(j))
 		cli_table_add(t, "stopped after epoch %g" FOR_OTHERS, j->r.stopped_epoch);
 	else if (j->r.reason)
@@ -560,6 +558,21 @@ static void add_note(struct cli_table *t, const struct job_view *j)
 		cli_table_add(t, NO_ACCURACY);
 	else
 		cli_table_add(t, "%s", j->r.tag ? j->r.tag : "");
+}
+
+/* "3 of 50", or by the time that is left; how far a job came that was stopped. */
+static void add_progress(struct cli_table *t, const struct job_view *j, double age_s, double now_s)
+{
+	double share = job_view_share(j, age_s, now_s);
+
+	if (j->r.state == JOB_RUNNING && !isnan(j->live.epoch) && !isnan(j->live.epochs))
+		cli_table_add(t, "%g of %g", j->live.epoch, j->live.epochs);
+	else if (!isnan(share))
+		cli_table_add(t, "%.0f %%", 100.0 * fmin(share, 0.99));
+	else if (job_view_ended(j) && !isnan(j->r.stopped_epoch) && !isnan(j->r.epochs))
+		cli_table_add(t, "%g of %g", j->r.stopped_epoch, j->r.epochs);
+	else
+		cli_table_add(t, "%s", "");
 }
 
 void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, double now_s)
@@ -581,6 +594,7 @@ void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, d
 	cli_table_seconds(t, age_of(j->r.submitted_ns, now_s));
 	cli_table_add(t, "%s",
 		      j->r.state == JOB_QUEUED ? in_seconds(nearer(j->live.start_s, age_s), buf) : "");
+	add_progress(t, j, age_s, now_s);
 	cli_table_add(t, "%s", live ? job_view_end(j, age_s, buf) : "");
 	if (j->r.slo_outcome)
 		cli_table_add(t, "%s", outcome_words(j, buf, sizeof buf));

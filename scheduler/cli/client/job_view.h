@@ -37,7 +37,7 @@ void job_view_result(const struct job_view *j, bool brief, struct strbuf *out);
 /* How much of a running job is done, by the time that is left or its epochs; NaN: not known. */
 double job_view_share(const struct job_view *j, double age_s, double now_s);
 
-#define JOB_VIEW_ALIGN "rlllrrrrrrlll" /* of the table that rows go into */
+#define JOB_VIEW_ALIGN "rlllrrrrrrrlll" /* of the table that rows go into */
 void job_view_header(struct cli_table *t);
 void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, double now_s);
 

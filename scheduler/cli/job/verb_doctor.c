@@ -1,5 +1,5 @@
-/* `postrider doctor`: is everything there that is needed, and does it work? One sentence a thing: the programs,
- * the machine, the configurations, the daemon, its model. */
+/* `postrider doctor`: is everything there that is needed, and does it work? One sentence a thing: the
+ * programs, the machine, the configurations, the daemon, its model. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
