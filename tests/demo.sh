@@ -182,7 +182,9 @@ best() {
 step comparing best
 say comparing "such jobs, replayed with the same batch for every job, and by other rules"
 
-awk -f tests/demo.awk "$out/jobs.jsonl" "$out/compare.json"
+awk -f tests/demo.awk "$out/jobs.jsonl" "$out/compare.json" >"$out/screen.txt"
+awk -f tests/demo/screen.awk "$out/screen.txt" >"$out/screen.svg"
+cat "$out/screen.txt"
 cat <<END
 
   a picture: $out/compare/report.html    all candidates of each job: $out/decisions.txt

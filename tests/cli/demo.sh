@@ -55,6 +55,7 @@ END
 	# shellcheck disable=SC2016
 	that "a step shows on a terminal how far it is" grep -q 'running *\[##*\.*\] *[0-9]* %' "$dir/raw"
 	that "the picture is there" test -s "$tree/build/run/compare/report.html"
+	that "the screen is there as a picture, too" grep -q '<text.*12 jobs: ' "$tree/build/run/screen.svg"
 	that "and so are all decisions" sh -c "[ \$(grep -c '^job ' '$tree/build/run/decisions.txt') -ge 12 ]"
 	that "each step has a log" test -e "$tree/build/run/training.log" -a -e "$tree/build/run/running.log" -a -e "$tree/build/run/comparing.log"
 else
