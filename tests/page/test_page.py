@@ -303,6 +303,21 @@ class TestBrowser(unittest.TestCase):
         self.assertIn("500 of 500 epochs", page.js("document.getElementById('job-curve').innerText"))
         self.assertLess(min(took), 200, took)
 
+    def test_everything_of_the_panel_is_reached_by_the_keyboard(self):
+        page = self.opened()
+        self.panel(page, site.running)
+        reached = set()
+        for _ in range(40):
+            for kind in ("keyDown", "keyUp"):
+                page.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+            reached.add(page.js("document.activeElement.id || document.activeElement.getAttribute('aria-label') || document.activeElement.textContent"))
+            # what is reached is seen to be reached
+            self.assertNotEqual(page.js("getComputedStyle(document.activeElement).outlineStyle"), "none", reached)
+            if "span-day" in reached:
+                break
+        for name in ("token", "job-output", "Candidates", "Decision on arrival", "Cancel this job", "span-hour", "span-day"):
+            self.assertIn(name, reached)
+
     def test_tiles_are_of_use_to_a_user(self):
         page = self.opened()
         text = page.js("document.getElementById('tiles').innerText")
