@@ -192,12 +192,13 @@ static void put_pair(struct strbuf *out, const struct report_policy *p)
 		      word_metric(METRIC_ACCURACY_ZERO, p->metric[METRIC_ACCURACY_ZERO].mean));
 }
 
-static void put_other_batches(const struct report_data *d, size_t today, struct strbuf *out)
+/* Ours, where another one leads, and the other single batches. */
+static void put_others(const struct report_data *d, size_t best, size_t other, struct strbuf *out)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->policies.n; i++) {
-		if (i == today || !is_fixed(&d->policies.policy[i]))
+		if (i == best || i == other || (i != d->focus && !is_fixed(&d->policies.policy[i])))
 			continue;
 		strbuf_printf(out, n++ ? "; %s: " : " %s: ", d->policies.policy[i].name);
 		put_pair(out, &d->policies.policy[i]);
@@ -280,7 +281,7 @@ static void put_answer(const struct report_data *d, struct strbuf *out)
 			put_pair(&text, &d->policies.policy[other]);
 			strbuf_puts(&text, ".");
 		}
-		put_other_batches(d, today, &text);
+		put_others(d, best, other, &text);
 	}
 	html_element(out, "p class=\"lead\" id=\"answer\"", strbuf_text(&text));
 	strbuf_puts(out, "\n");
