@@ -227,7 +227,7 @@ bool sched_observe(struct sched *s, const struct sched_observation *o)
 	/* Many starts take no longer than the lag that is allowed for; these did not wait for other jobs. */
 	if (o->waited_s > 2.0 * s->lag_s && o->told_s > 0.0 && o->limit_s > o->told_s)
 		waits_observe(m->waits, who, o->confidence,
-			      (o->response_s - o->told_s) / (o->limit_s - o->told_s),
+			      (o->response_s - o->told_s) / waits_room_s(o->told_s, o->limit_s),
 			      o->response_s <= o->told_upper_s);
 	s->quiet_ns = INT64_MIN; /* who was held may be free to start */
 	return !o->stranger && !is_new;

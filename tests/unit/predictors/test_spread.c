@@ -161,7 +161,8 @@ TEST(test_runs_tell_the_level_where_the_table_cannot)
 	spread_free(s);
 }
 
-/* By hand: at 3 errors 8/9 of the variance is the name's; 4 runs leave (1 - 8/9) (1 + (8/9) / (1 + 3 * 8/9)). */
+/* By hand: at 3 errors 8/9 of the variance is the name's, and 4 runs leave 1/9 of it, times
+ * 1 + (8/9) / (1 + 3 * 8/9). */
 TEST(test_runs_take_away_the_width_of_a_name_that_a_model_does_not_know)
 {
 	assert_true(fabs(spread_own_left(3.0, 4.0) - sqrt(41.0 / 33.0) / 3.0) <= 1e-12);
@@ -169,16 +170,14 @@ TEST(test_runs_take_away_the_width_of_a_name_that_a_model_does_not_know)
 	assert_true(spread_own_left(0.5, 4.0) == 1.0 && spread_own_left(NAN, 4.0) == 1.0);
 }
 
-/* A name's level is as far off as the model says itself: 6 errors. After some runs of the name a bound at 90 %
- * holds for 90 % of the next ones or a few more, and is no longer 6 times as wide. */
+/* A name's level is as far off as the model says itself: 6 errors. After some runs of the name a bound at
+ * 90 % holds for 90 % of the next ones or a few more, and is no longer 6 times as wide. */
 TEST(test_bounds_of_an_unknown_name_hold_after_its_runs)
 {
 	const double error = 0.1, own = 6.0, z = 1.2816;
-	const struct dataset four = { .n_rows = 4,
-				      .n_features = 2,
-				      .role = (const uint8_t[]){ ROLE_CATEGORY, ROLE_BATCH },
-				      .x = (double[]){ 0, 64, 1, 64, 2, 64, 3, 64 },
-				      .y = (double[]){ 1, 2, 3, 4 } };
+	static const uint8_t roles[] = { ROLE_CATEGORY, ROLE_BATCH };
+	static double rows[] = { 0, 64, 1, 64, 2, 64, 3, 64 }, seconds[] = { 1, 2, 3, 4 };
+	const struct dataset four = { .n_rows = 4, .n_features = 2, .role = roles, .x = rows, .y = seconds };
 	struct rng rng = rng_stream(20261119, 1);
 	struct spread *s;
 
