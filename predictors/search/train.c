@@ -410,6 +410,14 @@ static int copy_grid(const struct grid *g, struct grid **out, struct err *err)
 	return 0;
 }
 
+/* Rows of one run, stopped after different epochs, are one. */
+static size_t count_runs(const struct target_rows *rows)
+{
+	const struct dataset of_runs = { .n_rows = rows->d->n_rows, .group = rows->first };
+
+	return train_count_groups(&of_runs);
+}
+
 static int train_target(struct training *tr, const double *target, const struct grid *grid, bool is_time,
 			struct model_target *out, struct err *err)
 {
@@ -463,7 +471,7 @@ static int train_target(struct training *tr, const double *target, const struct 
 		on_search_progress(tr, 0, 1);
 		ctx.want_oob = !d->group;
 		status = predictor_fit(point->ops, &point->settings, d, &ctx, &out->predictor, err);
-		out->n_rows = d->n_rows;
+		out->n_rows = believed.d ? count_runs(&believed) : count_runs(&rows);
 		if (!status && point->ops->remark) {
 			char remark[sizeof *r->notice - 32] = "";
 
