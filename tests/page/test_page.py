@@ -285,12 +285,12 @@ class TestBrowser(unittest.TestCase):
         self.assertEqual(page.complaints(), [])
 
     def test_a_curve_grows_while_one_looks(self):
-        job = site.ask({"op": "submit", "type": "learner", "params": {"nap": 3, "epochs": 4}})["job"]["job"]
         page = self.opened()
+        job = site.ask({"op": "submit", "type": "learner", "params": {"nap": 8, "epochs": 4}})["job"]["job"]
         self.assertIsNotNone(page.until("!!document.querySelector('#rows .row[data-job=\"%s\"]')" % job, 10))
         self.panel(page, job)
         self.assertNotIn("the last line", page.js("document.getElementById('job-output').textContent"))
-        self.assertIsNotNone(page.until("document.getElementById('job-output').textContent.includes('the last line')", 20))
+        self.assertIsNotNone(page.until("document.getElementById('job-output').textContent.includes('the last line')", 30))
         self.assertIsNotNone(page.until("document.getElementById('job-facts').innerText.includes('done')", 10))
 
     def test_five_hundred_epochs_are_there_at_once(self):
