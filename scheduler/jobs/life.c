@@ -418,7 +418,7 @@ static size_t observation(struct life *l, const struct job *job)
 		double number = job->bound->params.number[i];
 
 		gpus &= strcmp(name, "gpus") != 0;
-		if (!job->bound->params.value[i])
+		if (!job->bound->params.value[i] || t->param[i].free)
 			continue;
 		if (!strcmp(name, "lr")) {
 			if (!isnan(job->row.lr))
