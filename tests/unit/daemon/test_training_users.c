@@ -1,6 +1,6 @@
-/* A fifth of all observations that a training learns from is hostile: lies about accuracies and about times, by one
- * user or by three. What an honest user is told of accuracies moves by less than the noise of the user's own runs,
- * and no batch changes. BARS=1: 60 seeds. */
+/* A fifth of all observations that a training learns from is hostile: lies about accuracies and times, by
+ * one user or by three. What an honest user is told of accuracies moves by less than the noise of that user's
+ * runs, and no batch changes. BARS=1: 60 seeds. */
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
