@@ -32,6 +32,7 @@ int verb_anova(int argc, char **argv);
 int verb_model(int argc, char **argv);
 int verb_profile(int argc, char **argv);
 int verb_check_config(int argc, char **argv);
+int verb_doctor(int argc, char **argv);
 int verb_submit(int argc, char **argv);
 int verb_status(int argc, char **argv);
 int verb_list(int argc, char **argv);
