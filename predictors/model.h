@@ -21,7 +21,7 @@ struct model_target {                   /* the model of one target; ops NULL: th
 	struct score_summary score;     /* on held-out rows */
 	char scored_by[96];             /* "5-fold, grouped by network,cpus,njobs,batch" */
 	char residuals_by[48];          /* "out-of-bag" or "5-fold" */
-	size_t n_rows;                  /* rows it was trained on */
+	size_t n_rows;                  /* it was trained on; those of one run are one */
 	double *importance;             /* features->n, NULL if the model has none */
 	double *permutation;            /* features->n: rise of the MSE when the column is shuffled, or
 	                                 * NULL */

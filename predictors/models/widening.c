@@ -11,7 +11,6 @@
 
 #define MAX_ROWS 2000 /* of the table that is held out from; larger ones are thinned evenly */
 #define END_SHARE 0.15 /* of the rows that an end holds at least, if levels are left */
-#define MIN_LEVELS 3
 #define FULL_FROM 0.25 /* of the range beyond its end: from there on bounds are wider by the whole factor */
 
 enum side { SIDE_BOTH, SIDE_TRAIN, SIDE_TEST };
@@ -206,7 +205,7 @@ int widening_estimate(const struct grid_point *model, const struct dataset *d, c
 	for (size_t f = 0; f < d->n_features; f++) {
 		size_t n = is_factor(part, f) ? dataset_levels(part, f, level) : 0;
 
-		for (int top = 0; n >= MIN_LEVELS && top < 2; top++) {
+		for (int top = 0; n >= WIDENING_LEVELS && top < 2; top++) {
 			if (!top && is_without(part, f, level[0]))
 				continue;
 			all.end[all.n] = end_of(part, f, level, n, top);

@@ -17,6 +17,7 @@
 #include "predictors/search/search.h"
 
 #define WIDENING_UNKNOWN 2.0 /* stated where no level could be held out */
+#define WIDENING_LEVELS 3 /* of a factor: with fewer none can be held out, and two be left */
 
 /* spread: the scales of the ordinary log residuals, and how far the model's own spread counts. q90: the 90 %
  * point of their scores. A level of a

@@ -410,6 +410,14 @@ static int copy_grid(const struct grid *g, struct grid **out, struct err *err)
 	return 0;
 }
 
+/* Rows of one run, stopped after different epochs, are one. */
+static size_t count_runs(const struct target_rows *rows)
+{
+	const struct dataset of_runs = { .n_rows = rows->d->n_rows, .group = rows->first };
+
+	return train_count_groups(&of_runs);
+}
+
 /* Fits the point that was chosen to all rows, and finds its bounds. */
 static int fit_target(const struct bounds_job *b, struct err *err)
 {
@@ -426,7 +434,6 @@ static int fit_target(const struct bounds_job *b, struct err *err)
 	on_search_progress(tr, 0, 1);
 	ctx.want_oob = !d->group;
 	status = predictor_fit(point->ops, &point->settings, d, &ctx, &out->predictor, err);
-	out->n_rows = d->n_rows;
 	if (!status && point->ops->remark) {
 		char remark[sizeof *r->notice - 32] = "";
 
@@ -501,9 +508,11 @@ static int train_target(struct training *tr, const double *target, const struct 
 		if (!*result)
 			status = err_nomem(err, "%zu results", grid->n);
 	}
-	if (!status)
+	if (!status) {
+		out->n_rows = count_runs(believed.d ? &believed : &rows);
 		status = fit_target(&(struct bounds_job){ tr, &rows, d, &grid->point[*best], is_time, out },
 				    err);
+	}
 out:
 	train_release_rows(&rows);
 	train_release_rows(&believed);

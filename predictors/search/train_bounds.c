@@ -550,17 +550,35 @@ static void fill_up(struct residuals *r, char *by, size_t by_size)
 		}
 }
 
+static size_t few_levels(const struct dataset *d, size_t f)
+{
+	double at[2];
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_rows && n < WIDENING_LEVELS; i++) {
+		double v = d->x[i * d->n_features + f];
+
+		if (isnan(v) || (n > 0 && v == at[0]) || (n > 1 && v == at[1]))
+			continue;
+		if (n < 2)
+			at[n] = v;
+		n++;
+	}
+	return n;
+}
+
 /* An end that is held out of a few settings tells what a model of even fewer gets wrong. What the others err
- * by tells nothing of a column that never varied, unless it is work, which adds up. */
+ * by tells nothing of a column that never varied, unless it is work, which adds up. Of work with two levels
+ * no end can be held out: what is not known of their slope widens by how far it carries (model.c). */
 static double widening_of_few(const struct dataset *d, size_t f, double scale, double found)
 {
-	double w = fmin(found, WIDENING_UNKNOWN);
+	bool work = d->role && (d->role[f] == ROLE_EPOCHS || d->role[f] == ROLE_SAMPLES);
+	size_t levels = few_levels(d, f);
 
-	if (d->role && (d->role[f] == ROLE_EPOCHS || d->role[f] == ROLE_SAMPLES))
-		return w;
-	for (size_t i = 1; i < d->n_rows; i++)
-		if (d->x[i * d->n_features + f] != d->x[f])
-			return w;
+	if (work && levels == 2)
+		return 1.0;
+	if (work || levels > 1)
+		return fmin(found, WIDENING_UNKNOWN);
 	return WIDENING_UNKNOWN * fmax(1.0, UNTOLD_SIZE / scale);
 }
 

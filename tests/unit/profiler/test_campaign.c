@@ -449,6 +449,30 @@ TEST(test_a_budget_ends_a_campaign_and_takes_what_tells_most_first)
 	world_free(w);
 }
 
+/* An epoch takes 1.2 s x 16 / batch. Two of the middle batch take 2.4 of 4.3 s, and batch 8 would take as
+ * long and buy nothing: larger batches come first, and what is left shows more epochs of the middle one. */
+TEST(test_a_budget_begins_no_run_of_a_batch_that_may_not_fit)
+{
+	struct world *w = budget_world("budget-batches", true, 4.3);
+	char *word[] = { (char *)"/bin/sh", (char *)"-c",
+			 (char *)"i=1; while [ $i -le $0 ]; do case $1 in 8) sleep 2.4;; 16) sleep 1.2;; *) "
+				 "sleep 0.6;; esac; echo epoch $i: val_acc=0.$((50 + i)); i=$((i + 1)); done",
+			 (char *)"{epochs}", (char *)"{batch}" };
+	struct err err = { 0 };
+	const char *table;
+
+	profile_plan_release(&w->k.plan);
+	assert_int_equal(profile_design_factor(&w->k.design, "njobs=1", &err), 0);
+	assert_int_equal(profile_design_argv(&w->k.design, word, 5, &err), 0);
+	assert_int_equal(profile_campaign_plan(&w->k, &err), 0);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	table = text_of(w->table);
+	assert_non_null(strstr(table, "\n1,16,2,"));
+	assert_non_null(strstr(table, "\n1,32,1,"));
+	assert_null(strstr(table, "\n1,8,"));
+	world_free(w);
+}
+
 TEST(test_a_run_that_tells_no_epochs_is_dropped_when_the_budget_ends)
 {
 	struct world *w = budget_world("budget-silent", false, 1.0);
