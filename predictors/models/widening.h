@@ -8,7 +8,7 @@
  * A factor with two levels cannot show what happens beyond them: with one of them held out it does not vary
  * any more. The largest residual at any end of the other factors then counts as its 90 % point. Derived
  * columns have no widening: where a product is outside its range and its factors are each inside theirs, a
- * combination is new and not a level. How far to trust these rules: docs/ARCHITECTURE.md, "Bounds". */
+ * combination is new and not a level. How far to trust these rules: docs/MODELS.md, "Bounds". */
 #ifndef PREDICTORS_MODELS_WIDENING_H
 #define PREDICTORS_MODELS_WIDENING_H
 

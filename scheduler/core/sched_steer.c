@@ -61,7 +61,8 @@ const char *steer_reason_text(enum steer_reason r)
 
 bool steer_on(const struct sched *s, const struct live *j)
 {
-	return j->r.steer && s->looks_ahead && !(s->policy.without & LAYER_STEER) && model_of(s, &j->r);
+	return j->r.steer && !j->r.apart && s->looks_ahead && !(s->policy.without & LAYER_STEER) &&
+	       model_of(s, &j->r);
 }
 
 double steer_part(const struct steered *t, double done)

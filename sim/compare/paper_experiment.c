@@ -29,36 +29,42 @@ struct play { /* one job, with every batch */
 	double time_s[MAX_BATCHES], accuracy[MAX_BATCHES];
 };
 
-static int play_batch(struct world_run *run, const struct paper_job *j, uint64_t first_id, uint64_t seed,
-		      double batch, int64_t *io_now_ns, double *out_time_s, double *out_accuracy,
-		      struct err *err)
+struct turn { /* a job that is played */
+	const struct paper_job *job;
+	size_t at, fold; /* its place in the set */
+	uint64_t first_id, seed;
+	struct world_run *run;
+	int64_t now_ns;
+};
+
+static int play_batch(struct turn *t, double batch, double *out_time_s, double *out_accuracy, struct err *err)
 {
 	static const struct disturbances none = { 0 };
-	size_t n = (size_t)j->njobs, n_accuracies = 0;
+	size_t n = (size_t)t->job->njobs, n_accuracies = 0;
 	double time_s = 0.0, accuracy = 0.0;
 	struct world_end end;
 	int rc = 0;
 
 	for (uint64_t rep = 0; rep < PAPER_REPLICATIONS && !rc; rep++) {
-		int64_t from_ns = *io_now_ns;
+		int64_t from_ns = t->now_ns;
 
 		for (size_t k = 0; k < n && !rc; k++) {
-			uint64_t id = first_id + rep * PAPER_MAX_NJOBS + k;
+			uint64_t id = t->first_id + rep * PAPER_MAX_NJOBS + k;
 			struct world_job w = { .id = id,
-					       .kind = j->kind,
+					       .kind = t->job->kind,
 					       .batch = batch,
 					       .epochs = NAN,
-					       .draws = draws_of(&none, seed, id) };
+					       .draws = draws_of(&none, t->seed, id) };
 
-			rc = world_run_start(run, from_ns, &w, err);
+			rc = world_run_start(t->run, from_ns, &w, err);
 		}
-		while (!rc && world_run_end(run, &end)) {
+		while (!rc && world_run_end(t->run, &end)) {
 			time_s += (double)(end.at_ns - from_ns) / NS_PER_S;
 			if (!isnan(end.accuracy)) {
 				accuracy += end.accuracy;
 				n_accuracies++;
 			}
-			*io_now_ns = end.at_ns;
+			t->now_ns = end.at_ns;
 		}
 	}
 	*out_time_s = time_s / (double)(n * PAPER_REPLICATIONS);
@@ -111,13 +117,14 @@ static size_t fastest(const struct decision *d)
 	return best;
 }
 
-static int choose(const struct experiment *e, size_t fold, enum paper_policy k, size_t i, struct decision *d,
-		  struct paper_outcome *out, size_t *out_batch, struct err *err)
+/* Returns which batch, or an error. */
+static int choose(const struct experiment *e, const struct turn *t, enum paper_policy k, struct decision *d,
+		  struct paper_outcome *out, struct err *err)
 {
-	const struct paper_job *j = &e->set->job[i];
+	const struct paper_job *j = t->job;
 	const struct sim_policy *policy = &e->r->policy[k];
 	const struct policy *ops = policy->choice.policy;
-	const struct model *m = sim_models_of(e->models[fold], policy);
+	const struct model *m = sim_models_of(e->models[t->fold], policy);
 	uint32_t cpus = e->r->trace->kind[j->kind].cpus;
 	struct fluid_job running[PAPER_MAX_NJOBS] = { 0 };
 	struct decide_scene scene = {
@@ -131,7 +138,7 @@ static int choose(const struct experiment *e, size_t fold, enum paper_policy k, 
 		.memory_mb = NAN,
 		.memory_mb_per_record = NAN,
 		.memory_limit_mb = INFINITY,
-		.rng = rng_stream(e->r->seed ^ STREAM_NAIVE, 2 * i + (e->set == &e->r->set[1])),
+		.rng = rng_stream(e->r->seed ^ STREAM_NAIVE, 2 * t->at + (e->set == &e->r->set[1])),
 		.who = { .type = -1 }
 	};
 	struct job_values values = { 0 };
@@ -152,8 +159,8 @@ static int choose(const struct experiment *e, size_t fold, enum paper_policy k, 
 	if (!rc)
 		rc = decide(&p, d, err);
 	if (!rc) {
-		*out_batch = d->chosen >= 0 ? (size_t)d->chosen : fastest(d);
-		c = &d->candidate[*out_batch];
+		rc = d->chosen >= 0 ? d->chosen : (int)fastest(d);
+		c = &d->candidate[rc];
 		*out = (struct paper_outcome){ .promised = d->chosen >= 0 && !ops->admits_all,
 					       .predicted_s = c->time_s,
 					       .upper_s = c->upper_s,
@@ -194,41 +201,40 @@ static size_t choose_oracle(const struct experiment *e, const struct play *play,
 
 static int play_job(struct experiment *e, size_t i, struct err *err)
 {
-	const struct paper_job *j = &e->set->job[i];
-	size_t fold = i % e->n_folds;
-	uint64_t first_id = 1 + i * PAPER_REPLICATIONS * PAPER_MAX_NJOBS;
-	uint64_t seed = e->r->seed ^ STREAM_DRAWS ^ ((uint64_t)(e->set == &e->r->set[1]) << 40);
+	struct turn t = { .job = &e->set->job[i],
+			  .at = i,
+			  .fold = i % e->n_folds,
+			  .first_id = 1 + i * PAPER_REPLICATIONS * PAPER_MAX_NJOBS,
+			  .seed = e->r->seed ^ STREAM_DRAWS ^ ((uint64_t)(e->set == &e->r->set[1]) << 40) };
 	struct decision *d = mem_alloc(sizeof *d);
-	struct world_run *run = NULL;
 	struct play play;
-	int64_t now_ns = 0;
-	int rc = d ? world_run_new(e->r->world, fold, &run, err) : err_nomem(err, NULL);
+	int rc = d ? world_run_new(e->r->world, t.fold, &t.run, err) : err_nomem(err, NULL);
 
 	/* All batches with the same random numbers: the choice of a policy is looked up, and the oracle sees
 	 * them all. */
 	for (size_t b = 0; b < e->n_batches && !rc; b++)
-		rc = play_batch(run, j, first_id, seed, e->batch[b], &now_ns, &play.time_s[b],
-				&play.accuracy[b], err);
+		rc = play_batch(&t, e->batch[b], &play.time_s[b], &play.accuracy[b], err);
 	for (size_t b = 0; b < e->n_batches && !rc; b++)
 		e->played[i * e->n_batches + b] = (struct paper_played){ play.time_s[b], play.accuracy[b] };
 	for (int k = 0; k < PAPER_POLICIES && !rc; k++) {
 		struct paper_outcome *o = &e->set->outcome[(size_t)k * e->set->n + i];
-		size_t b;
+		int b;
 
 		if (k == PAPER_FIXED) /* when all are played: choose_fixed() */
 			continue;
 		if (k == PAPER_ORACLE)
-			b = choose_oracle(e, &play, j->slo_s, o);
+			b = (int)choose_oracle(e, &play, t.job->slo_s, o);
 		else
-			rc = choose(e, fold, (enum paper_policy)k, i, d, o, &b, err);
+			b = choose(e, &t, (enum paper_policy)k, d, o, err);
+		rc = b < 0 ? b : 0;
 		if (rc)
 			break;
 		o->batch = e->batch[b];
 		o->time_s = play.time_s[b];
 		o->accuracy = play.accuracy[b];
-		o->met = outcome_met(true, o->time_s, j->slo_s);
+		o->met = outcome_met(true, o->time_s, t.job->slo_s);
 	}
-	world_run_free(run);
+	world_run_free(t.run);
 	free(d);
 	return rc;
 }

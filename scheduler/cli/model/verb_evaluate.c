@@ -193,15 +193,24 @@ static void json_totals(struct json_writer *w, const struct rows *r, const struc
 	json_kv_int(w, "unstable", (long long)t->n_unstable);
 }
 
-static void print_json(struct strbuf *out, const struct options *o, const struct rows *r,
-		       const struct totals *all, const struct groups *g)
+struct report { /* what is printed */
+	const struct cli *c;
+	const struct options *o;
+	const struct model *m;
+	const struct rows *r;
+	const struct totals *all;
+	const struct groups *g;
+};
+
+static void print_json(struct strbuf *out, const struct report *p)
 {
+	const struct groups *g = p->g;
 	struct json_writer w;
 
 	json_begin(&w, out, true);
 	json_open(&w, '{');
-	json_totals(&w, r, all);
-	json_kv_number(&w, "confidence", o->confidence);
+	json_totals(&w, p->r, p->all);
+	json_kv_number(&w, "confidence", p->o->confidence);
 	if (g->column) {
 		json_kv_open(&w, "by", '{');
 		json_kv_string(&w, "column", g->column);
@@ -209,7 +218,7 @@ static void print_json(struct strbuf *out, const struct options *o, const struct
 		for (size_t i = 0; i < g->n; i++) {
 			json_open(&w, '{');
 			json_kv_string(&w, "value", g->totals[i].value);
-			json_totals(&w, r, &g->totals[i]);
+			json_totals(&w, p->r, &g->totals[i]);
 			json_close(&w, '}');
 		}
 		json_close(&w, ']');
@@ -231,9 +240,11 @@ static void add_target(struct cli_table *t, const char *name, size_t n, const st
 	cli_table_add(t, "%s", cli_number(s->mae, a));
 }
 
-static void print_groups(struct strbuf *out, const struct cli *c, const struct options *o,
-			 const struct model *m, const struct rows *r, const struct groups *g)
+static void print_groups(struct strbuf *out, const struct report *p)
 {
+	const struct model *m = p->m;
+	const struct rows *r = p->r;
+	const struct groups *g = p->g;
 	struct cli_table t;
 	char a[32];
 
@@ -243,7 +254,7 @@ static void print_groups(struct strbuf *out, const struct cli *c, const struct o
 	cli_table_add(&t, "%s MSE", m->schema->time);
 	cli_table_add(&t, "MAPE %%");
 	cli_table_add(&t, "MAE");
-	cli_table_add(&t, "in the %g %% bound", 100.0 * o->confidence);
+	cli_table_add(&t, "in the %g %% bound", 100.0 * p->o->confidence);
 	cli_table_add(&t, "extrapolated");
 	cli_table_add(&t, "%s MAE", m->schema->accuracy ? m->schema->accuracy : "accuracy");
 	for (size_t i = 0; i < g->n; i++) {
@@ -259,33 +270,33 @@ static void print_groups(struct strbuf *out, const struct cli *c, const struct o
 		cli_table_add(&t, "%s", r->accuracy ? cli_number(k->accuracy.mae, a) : "");
 	}
 	strbuf_puts(out, "\n");
-	cli_table_print(&t, out, cli_colour(c));
+	cli_table_print(&t, out, cli_colour(p->c));
 	cli_table_release(&t);
 }
 
-static void print_people(struct strbuf *out, const struct cli *c, const struct options *o,
-			 const struct model *m, const struct rows *r, const struct totals *all,
-			 const struct groups *g)
+static void print_people(struct strbuf *out, const struct report *p)
 {
+	const struct totals *all = p->all;
+	const struct schema *s = p->m->schema;
 	struct cli_table t;
 	char a[32];
 
 	cli_table_head(&t, "lrrrrr", "target", "rows", "MSE", "R2", "MAPE %", "MAE");
-	add_target(&t, m->schema->time, all->n_time, &all->time);
+	add_target(&t, s->time, all->n_time, &all->time);
 	if (all->n_accuracy)
-		add_target(&t, m->schema->accuracy, all->n_accuracy, &all->accuracy);
-	cli_table_print(&t, out, cli_colour(c));
+		add_target(&t, s->accuracy, all->n_accuracy, &all->accuracy);
+	cli_table_print(&t, out, cli_colour(p->c));
 	cli_table_release(&t);
 
 	strbuf_puts(out, "\n");
-	if (r->bounded)
+	if (p->r->bounded)
 		strbuf_printf(out, "%g %% upper bound holds for %zu of %zu rows (%s)\n",
-			      100.0 * o->confidence, all->n_held, all->n_time,
-			      cli_percent(coverage(r, all), a));
+			      100.0 * p->o->confidence, all->n_held, all->n_time,
+			      cli_percent(coverage(p->r, all), a));
 	strbuf_printf(out, "outside the training table: %zu of %zu rows (%s)\n", all->n_extrapolated,
 		      all->n_rows, cli_percent(share(all->n_extrapolated, all->n_rows), a));
-	if (g->column)
-		print_groups(out, c, o, m, r, g);
+	if (p->g->column)
+		print_groups(out, p);
 }
 
 /* ---- the verb ---- */
@@ -428,10 +439,8 @@ static int evaluate(const struct cli *c, const struct options *o, const struct m
 	}
 	if (o->by)
 		rc = groups_make(m, &r, o->by, &groups, err);
-	if (!rc && c->json)
-		print_json(out, o, &r, &all, &groups);
-	else if (!rc)
-		print_people(out, c, o, m, &r, &all, &groups);
+	if (!rc)
+		(c->json ? print_json : print_people)(out, &(struct report){ c, o, m, &r, &all, &groups });
 	if (!rc && o->plot)
 		rc = write_plot(o, m, &r, &all, err);
 out:
