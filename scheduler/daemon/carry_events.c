@@ -176,6 +176,8 @@ void carry_turns(struct daemon *d)
 			return;
 		}
 	}
+	if (!d->draining && sched_unfinished(d->sched))
+		daemon_later(d);
 }
 
 /* ---- the store: what is on disk ---- */
@@ -371,7 +373,9 @@ static void on_progress(void *owner, const struct exec_progress *p)
 {
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, p->id);
-	struct life_progress is = { .epoch = p->epoch, .epochs = p->epochs, .accuracy = p->accuracy };
+	struct life_progress is = {
+		.epoch = p->epoch, .epochs = p->epochs, .accuracy = p->accuracy, .run_s = p->elapsed_s
+	};
 
 	if (job)
 		carry_progress(d, job, p->epoch / p->epochs, &is);

@@ -1,6 +1,6 @@
-/* The drill of an engine beside the machine that is away, gives no answer, forgets what it took, and says that
- * jobs are over that run, while the daemon is killed: no job is lost or run twice, and jobs of the machine go on
- * as if there were no engine. */
+/* The drill of an engine beside the machine that is away, gives no answer, forgets what it took, and
+ * says that jobs are over that run, while the daemon is killed: no job is lost or run twice, and jobs of
+ * the machine go on as if there were no engine. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
