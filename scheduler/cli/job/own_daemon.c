@@ -342,7 +342,7 @@ static int open_own(const struct cli *c, const struct job_folder *folder, double
 		    const struct client_params *at, char *type, struct client **out, struct client_fault *f)
 {
 	struct own_daemon o;
-	struct client_params here = { .socket = o.socket, .timeout_s = at->timeout_s };
+	struct client_params here = { .socket = o.socket, .timeout_s = at->timeout_s, .own = true };
 	struct err err = { 0 };
 	bool changed = false;
 	int lock = -1, rc = own_daemon_find(&o, &err);

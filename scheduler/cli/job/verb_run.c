@@ -37,10 +37,35 @@ struct options {
 
 /* ---- the folder of a command ---- */
 
-/* One folder for each command in each working folder. */
-static uint64_t fingerprint(const struct profile_design *d)
+/* Is the folder of another command? One that cannot be read is not: it is for its user to say what it is. */
+static bool is_of_another(const char *dir, const struct profile_design *d)
 {
-	return hash_words(hash_text(HASH_START, d->work_dir), d->command, d->n_command);
+	char path[PATH_MAX];
+	struct profile_design is;
+	bool other = false;
+
+	profile_design_init(&is);
+	snprintf(path, sizeof path, "%.3900s/job.json", dir);
+	if (job_folder_is(dir) && !profile_design_read(&is, path, NULL)) {
+		other = is.n_command != d->n_command ||
+			strcmp(is.work_dir ? is.work_dir : "", d->work_dir) != 0;
+		for (size_t i = 0; !other && i < d->n_command; i++)
+			other = strcmp(is.command[i], d->command[i]) != 0;
+	}
+	profile_design_release(&is);
+	return other;
+}
+
+/* One folder for each command in each working folder. Two commands may have the same number: the second gets
+ * a folder with one more behind it. */
+static void dir_of_command(const struct own_daemon *own, const char *name, const struct profile_design *d,
+			   char dir[PATH_MAX])
+{
+	uint64_t h = hash_words(hash_text(HASH_START, d->work_dir), d->command, d->n_command);
+
+	snprintf(dir, PATH_MAX, "%.3000s/%.64s-%08x", own->dir, name, (unsigned)h);
+	for (int n = 2; n < 1000 && is_of_another(dir, d); n++)
+		snprintf(dir, PATH_MAX, "%.3000s/%.64s-%08x-%d", own->dir, name, (unsigned)h, n);
 }
 
 /* What the user typed into the command is the job's. An open {epochs} is what was said last, or asked for. */
@@ -187,7 +212,6 @@ static int folder_of_command(const struct cli *c, struct options *o, struct job_
 	struct own_daemon own;
 	struct job_typed typed;
 	struct profile_design d;
-	uint64_t h;
 	int rc;
 
 	profile_design_init(&d);
@@ -199,9 +223,8 @@ static int folder_of_command(const struct cli *c, struct options *o, struct job_
 	if (!rc)
 		rc = own_daemon_find(&own, err);
 	if (!rc) {
-		h = fingerprint(&d);
 		job_folder_name(o->word, o->n_words, name);
-		snprintf(dir, sizeof dir, "%.3000s/%s-%08x", own.dir, name, (unsigned)h);
+		dir_of_command(&own, name, &d, dir);
 		rc = job_folder_open(out, dir, job_folder_is(dir) ? NULL : name, err);
 	}
 	if (!rc)
