@@ -30,6 +30,34 @@ that "its folder is found again" [ "$(find "$own" -maxdepth 1 -type d -name "$(b
 stop_daemons
 sleep 0.3
 
+# ---- a daemon that is killed ----
+
+cat >"$dir/w/seven.sh" <<'END'
+#!/bin/sh
+echo begins
+touch began
+sleep 3
+echo "accuracy: 0.5"
+exit 7
+END
+chmod +x "$dir/w/seven.sh"
+(
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -e "$dir/w/began" ] && break; sleep 0.3; done
+	for p in /proc/[0-9]*; do
+		if { tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null | grep -q "postriderd --config $dir"; then
+			kill -9 "${p#/proc/}"
+		fi
+	done
+) &
+here run -- ./seven.sh --batch-size 8
+wait
+code_is 7 "the exit code of a command outlives the daemon"
+says err "your daemon has gone; job " "what happened is said"
+says out "accuracy: 0.5" "and so does its output"
+that "which is there once" [ "$(grep -c begins "$dir/out")" -eq 1 ]
+stop_daemons
+sleep 0.3
+
 # ---- who listens ----
 
 if [ "$(id -u)" -ne 0 ] || ! [ -x "$python" ]; then
@@ -58,7 +86,7 @@ stranger=$!
 for _ in 1 2 3 4 5 6 7 8 9 10; do [ -S "$dir/runtime/postrider-run.sock" ] && break; sleep 0.1; done
 sleep 0.3
 here run -q -- echo one --batch-size 8
-kill $stranger
+kill $stranger 2>/dev/null
 that "a daemon of another user is not used" [ "$code" -ne 0 ]
 says err "another user (uid 65534, process " "and the message says who listens"
 that "it is told nothing" [ ! -s "$dir/heard" ]

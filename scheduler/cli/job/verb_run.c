@@ -329,37 +329,70 @@ static void say_outlook(void *owner, const struct job_view *job)
 	strbuf_release(&text);
 }
 
-static int watch_to_the_end(const struct cli *c, struct client *client, const struct submit_answer *a,
-			    const struct json *answer, struct client_fault *f)
+/* *out_reply: the job is in it. */
+static int watch(struct client *client, const char *id, struct json **out_reply, struct job_view *out,
+		 struct client_fault *f)
+{
+	int rc;
+
+	json_free(*out_reply);
+	*out_reply = NULL;
+	json_kv_string(client_begin(client, "watch"), "job", id);
+	rc = client_call(client, out_reply, f);
+	if (!rc && !job_view_read(json_at(json_get(*out_reply, "jobs"), 0), out))
+		rc = client_bad_reply(f, "the job to watch is not in it");
+	return rc;
+}
+
+/* The daemon has gone, and the job goes on: its exit code is learnt from the next daemon, which finds it. */
+static int find_again(const struct cli *c, const struct options *o, const struct job_folder *folder,
+		      struct client **client, const char *id, struct client_fault *f)
+{
+	struct client *again = NULL;
+	char type[JOB_FOLDER_NAME + 1];
+	int rc;
+
+	cli_notice(c, "your daemon has gone; job %s goes on, and is looked for", id);
+	rc = own_daemon_open(c, folder, o->idle_s, &o->submit.at, type, &again, f);
+	if (rc)
+		return rc;
+	client_close(*client);
+	*client = again;
+	return 0;
+}
+
+static int watch_to_the_end(const struct cli *c, const struct options *o, const struct job_folder *folder,
+			    struct client **client, const struct submit_answer *a, const struct json *answer,
+			    struct client_fault *f)
 {
 	struct json *last = NULL, *reply = NULL;
 	struct strbuf line = { 0 };
 	struct teller teller = { .c = c };
 	struct job_log log;
 	struct job_view job = a->job;
-	int wrote = 0, rc = job_log_open(&log, client, a->job.id, f);
+	int wrote = 0, rc = job_log_open(&log, *client, a->job.id, f);
 
-	if (!rc) {
-		json_kv_string(client_begin(client, "watch"), "job", a->job.id);
-		rc = client_call(client, &reply, f);
-	}
-	if (!rc && !job_view_read(json_at(json_get(reply, "jobs"), 0), &job))
-		rc = client_bad_reply(f, "the job to watch is not in it");
 	log.line = job_line_begin(c->quiet);
 	log.on_news = say_outlook;
 	log.owner = &teller;
-	if (!rc && c->json)
-		rc = job_follow(client, &job, true, &last, &job, f);
-	else if (!rc)
-		rc = job_log_follow(&log, client, &job, &last, &job, f);
+	while (!rc) {
+		rc = watch(*client, a->job.id, &reply, &job, f);
+		if (!rc && c->json)
+			rc = job_follow(*client, &job, true, &last, &job, f);
+		else if (!rc)
+			rc = job_log_follow(&log, *client, &job, &last, &job, f);
+		if (rc != CLIENT_UNREACHABLE)
+			break;
+		rc = find_again(c, o, folder, client, a->job.id, f);
+	}
 	if (rc == CLIENT_INTERRUPTED) { /* as a command in the foreground would: Ctrl-C ends it */
 		struct json *cancelled = NULL;
 		struct client_fault ignored;
 
 		fprintf(stderr, "postrider: interrupted; job %s is asked to stop\n", a->job.id);
 		client_last_words();
-		json_kv_string(client_begin(client, "cancel"), "job", a->job.id);
-		client_call(client, &cancelled, &ignored);
+		json_kv_string(client_begin(*client, "cancel"), "job", a->job.id);
+		client_call(*client, &cancelled, &ignored);
 		json_free(cancelled);
 	}
 	if (rc) {
@@ -381,7 +414,7 @@ static int watch_to_the_end(const struct cli *c, struct client *client, const st
 }
 
 static int run(const struct cli *c, const struct options *o, const struct job_folder *folder,
-	       struct client *client)
+	       struct client **client)
 {
 	struct strbuf out = { 0 };
 	struct submit_answer a;
@@ -389,8 +422,8 @@ static int run(const struct cli *c, const struct options *o, const struct job_fo
 	struct json *reply = NULL;
 	int rc;
 
-	submit_request(client, &o->submit, NULL);
-	rc = client_call(client, &reply, &f);
+	submit_request(*client, &o->submit, NULL);
+	rc = client_call(*client, &reply, &f);
 	if (!rc)
 		rc = submit_answer_read(reply, o->submit.dry_run, &a, &f);
 	if (rc) {
@@ -411,9 +444,9 @@ static int run(const struct cli *c, const struct options *o, const struct job_fo
 	if (!rc && a.verdict == SUBMIT_REJECTED)
 		rc = CLIENT_REJECTED;
 	else if (!rc && !o->detach && !o->submit.dry_run)
-		rc = watch_to_the_end(c, client, &a, reply, &f);
+		rc = watch_to_the_end(c, o, folder, client, &a, reply, &f);
 	if (!rc && !o->detach && !o->submit.dry_run && !a.job.r.model && !c->quiet)
-		await_first_model(c, client, o->submit.type);
+		await_first_model(c, *client, o->submit.type);
 	json_free(reply);
 	return rc;
 }
@@ -500,7 +533,7 @@ int verb_run(int argc, char **argv)
 	use_what_was_measured(&c, &folder);
 	client_catch_signals();
 	code = own_daemon_open(&c, &folder, o.idle_s, &o.submit.at, type, &client, &f);
-	code = code ? client_say(&f) : run(&c, &o, &folder, client);
+	code = code ? client_say(&f) : run(&c, &o, &folder, &client);
 	client_close(client);
 	return code;
 }
