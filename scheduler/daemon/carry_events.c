@@ -373,7 +373,9 @@ static void on_progress(void *owner, const struct exec_progress *p)
 {
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, p->id);
-	struct life_progress is = { .epoch = p->epoch, .epochs = p->epochs, .accuracy = p->accuracy };
+	struct life_progress is = {
+		.epoch = p->epoch, .epochs = p->epochs, .accuracy = p->accuracy, .run_s = p->elapsed_s
+	};
 
 	if (job)
 		carry_progress(d, job, p->epoch / p->epochs, &is);

@@ -669,6 +669,7 @@ void daemon_free(struct daemon *d)
 	http_free(d->http);
 	learning_free(d->learning);
 	ops_ask_abandon(d);
+	outputs_free(d);
 	server_free(d->server); /* its on_close calls still find the daemon whole */
 	for (size_t i = 0; d->executors[i] && i < DAEMON_MAX_EXECUTORS; i++) {
 		if (d->executor[i])

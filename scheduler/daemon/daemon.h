@@ -93,6 +93,7 @@ struct daemon {
 	struct retention *retention;
 	struct textfile *textfile;      /* NULL: none */
 	struct http *http;              /* NULL: none */
+	struct outputs *outputs;        /* ops/op_output.c; NULL: nobody has asked yet */
 	struct inputs inputs;
 	uint64_t next_id;
 	int64_t clock_offset_ns;        /* daemon_now_ns() less the time since the boot: daemon_clock.c */

@@ -11,6 +11,7 @@
 #include "predictors/data/features.h"
 #include "scheduler/config/job_type.h"
 #include "scheduler/core/learn/own_curve.h"
+#include "scheduler/jobs/told_epochs.h"
 #include "scheduler/jobs/names.h"
 #include "scheduler/jobs/record.h"
 #include "scheduler/jobs/users.h"
@@ -77,6 +78,7 @@ struct job {
 	char *decision_text;           /* of an advised job: what was decided for its start */
 	double epoch, epochs, epoch_accuracy; /* progress; NaN: none */
 	struct own_curve curve;      /* of the accuracies so far */
+	struct told_epochs *told;    /* when its epochs ended; NULL: none was told, or there was no memory */
 	int64_t counted_ns;            /* since when it is part of the load */
 	double jobs_before_s, processes_before_s; /* integrals of the load at that time: see life.c */
 	double other_before_s, other_span_before_s; /* the same of the work of others */

@@ -84,7 +84,7 @@ enum life_event_kind {
 	LIFE_UNSTARTED,  /* what ADOPT found: it was never started */
 };
 
-struct life_progress { double epoch, epochs, accuracy; }; /* NaN: not known */
+struct life_progress { double epoch, epochs, accuracy, run_s; }; /* run_s: since the start; NaN: not known */
 
 struct life_event {
 	enum life_event_kind kind;

@@ -12,8 +12,8 @@
 #include "common/mem.h"
 #include "scheduler/daemon/http/http_internal.h"
 
-static const char *const allowed[] = { "hello",   "stats",  "list",    "status",
-				       "explain", "models", "predict", "cancel" };
+static const char *const allowed[] = { "hello",  "stats",  "list",    "status", "explain",
+				       "output", "models", "predict", "cancel" };
 
 struct bridge {
 	struct http *h;

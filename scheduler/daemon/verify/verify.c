@@ -337,7 +337,7 @@ static int ended(struct daemon *d, struct job *job, const struct past_input *in,
 
 static void progress(struct daemon *d, struct job *job, const struct past_input *in)
 {
-	struct life_progress p;
+	struct life_progress p = { .run_s = NAN };
 
 	if (in->text && sscanf(in->text, "%lf %lf %lf", &p.epoch, &p.epochs, &p.accuracy) == 3)
 		carry_progress(d, job, in->number, &p);
