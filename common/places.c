@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/mem.h"
@@ -124,6 +125,15 @@ int place_socket(char **out, struct err *err)
 	return *out ? 0 : err_nomem(err, "a path");
 }
 
+/* A folder in which nobody else can put a socket of theirs in the place of ours. */
+static bool is_private(const char *folder)
+{
+	struct stat st;
+
+	return !stat(folder, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) &&
+	       !access(folder, W_OK);
+}
+
 int place_run(char **out_dir, char **out_socket, struct err *err)
 {
 	const char *runtime = environment("XDG_RUNTIME_DIR");
@@ -133,7 +143,7 @@ int place_run(char **out_dir, char **out_socket, struct err *err)
 		return err_fail(err, ERR_NOTFOUND, "no place for what is learnt: set XDG_STATE_HOME or HOME");
 	folder = joined(state, "postrider", "run");
 	free(state);
-	socket = runtime && !access(runtime, W_OK) ? joined(runtime, "postrider-run.sock", NULL) : NULL;
+	socket = runtime && is_private(runtime) ? joined(runtime, "postrider-run.sock", NULL) : NULL;
 	if (socket && strlen(socket) > PLACE_MAX_SOCKET) {
 		free(socket);
 		socket = NULL;

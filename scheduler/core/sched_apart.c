@@ -1,6 +1,7 @@
-/* Jobs of an engine beside the machine. It may be away, and holds what it was given for as long as it likes. So
- * its jobs have nothing to do with the machine: no slots of it, no seat in its plan, no neighbours. It has its
- * own slots and its own queue: jobs go there at once, as far as their tenant's quota allows. */
+/* Jobs of an engine beside the machine. It may be away, and holds what it was given for as long as it
+ * likes. So its jobs have nothing to do with the machine: no slots of it, no seat in its plan, no
+ * neighbours. It has its own slots and its own queue: jobs go there at once, as far as their tenant's
+ * quota allows. */
 #include <math.h>
 
 #include "scheduler/core/sched_internal.h"

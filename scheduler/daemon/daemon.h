@@ -200,7 +200,7 @@ extern const struct executor_sink carry_sink; /* owner is the daemon: copied by 
 void waiting_add(struct daemon *d, struct job *job);
 void waiting_ended(struct daemon *d, struct job *job); /* those that wait for it may go on */
 void waiting_turn(struct daemon *d);    /* hands over those whose time has come */
-void waiting_until(struct daemon *d, uint64_t id); /* the same, up to this one, however long that takes */
+void waiting_admit(struct daemon *d, uint64_t id); /* this one now, and no other: a record says so */
 size_t waiting_count(const struct daemon *d); /* jobs that are not with the scheduler */
 void waiting_release(struct daemon *d); /* before the jobs */
 /* Why a job that is not with the scheduler waits; false: it is. */

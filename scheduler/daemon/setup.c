@@ -62,6 +62,9 @@ static int file_new(const char *path, struct model *model, const struct stat *as
 	bool compiled = model != NULL;
 	int rc = f ? 0 : err_nomem(err, "a model");
 
+	/* a pipe may have a writer never, and who reads it waits */
+	if (!rc && !model && !S_ISREG(as->st_mode) && as->st_mode)
+		rc = err_fail(err, ERR_FORMAT, "%s: a model is a regular file", path);
 	if (!rc && !model)
 		rc = model_load(path, &model, err);
 	if (!rc && !model->time.predictor.ops)

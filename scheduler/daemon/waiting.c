@@ -405,15 +405,16 @@ void waiting_turn(struct daemon *d)
 	}
 }
 
-void waiting_until(struct daemon *d, uint64_t id)
+void waiting_admit(struct daemon *d, uint64_t id)
 {
-	const struct job *job;
+	struct job *job = jobs_find(&d->jobs, id);
 
-	if (!d->waiting)
+	if (!job || !job->waiter)
 		return;
-	d->waiting->full = false;
-	while ((job = jobs_find(&d->jobs, id)) && job->waiter && step(d))
+	while (note_one(d))
 		;
+	make_due(job->waiter);
+	look_at(d, job);
 }
 
 bool waiting_why(const struct daemon *d, const struct job *job, char *out, size_t size)

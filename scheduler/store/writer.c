@@ -579,6 +579,20 @@ static void fail(struct writer *w, const struct err *why)
 	store_notify(w->s);
 }
 
+/* A file that was removed takes what is written to it, and nobody finds it there after a restart. */
+static int still_there(struct writer *w, struct err *err)
+{
+	int moved = 0;
+
+	if (sqlite3_file_control(w->s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) || !moved)
+		return 0;
+	return err_fail(
+		err, ERR_IO,
+		"%s was removed, renamed or replaced while it is in use; put it back, or stop the daemon "
+		"and restore a copy",
+		w->s->path);
+}
+
 static int work(struct writer *w, struct batch *first, struct batch *last, struct err *err)
 {
 	bool repairing = w->broken;
@@ -590,6 +604,8 @@ static int work(struct writer *w, struct batch *first, struct batch *last, struc
 		rc = apply(w, first, last, err);
 	if (rc == 0 && repairing)
 		rc = verify(w, err);
+	if (rc == 0)
+		rc = still_there(w, err);
 	return rc;
 }
 

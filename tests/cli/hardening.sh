@@ -17,6 +17,7 @@ for p in postrider postrider-lab postrider-automl postriderd postrider-superviso
 		that "$p marks where jumps may go" sh -c "objdump -d --no-show-raw-insn '$BIN/$p' | grep -q endbr64"
 	fi
 done
+that "the daemon comes back however often it ends" grep -q '^StartLimitIntervalSec=0' configs/systemd/postrider.service
 if command -v systemd-analyze >/dev/null && systemd-analyze security --help 2>&1 | grep -q offline; then
 	for unit in postrider postrider-page; do
 		systemd-analyze security --offline=true configs/systemd/$unit.service >"$dir/exposure" 2>&1

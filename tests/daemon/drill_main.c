@@ -21,16 +21,18 @@ static void help(FILE *to)
 		    "      --queued N     starting with N queued jobs (10000)\n"
 		    "      --jobs N       memory and descriptors over N advised jobs (100000)\n"
 		    "      --real N       ... and so many that the daemon runs (2000)\n"
+		    "      --engine N     N rounds beside an engine that is away and lies (200)\n"
 		    "      --no-model     with a fixed batch instead of a model\n"
 		    "      --seed N       of every random choice (1)\n"
 		    "  -h, --help         this text\n"
 		    "\n"
-		    "A drill that is given 0 is left out; with any of --kills, --cycles, --queued, --jobs "
+		    "A drill that is given 0 is left out; with any of --kills, --cycles, --queued, --jobs, "
+		    "--engine "
 		    "the others are.\n"
 		    "Exit codes: 0 every promise was kept, 1 one was not, 2 usage.\n");
 }
 
-enum { KILLS = 256, CYCLES, QUEUED, JOBS, REAL, NO_MODEL, SEED };
+enum { KILLS = 256, CYCLES, QUEUED, JOBS, ENGINE, REAL, NO_MODEL, SEED };
 
 int main(int argc, char **argv)
 {
@@ -39,6 +41,7 @@ int main(int argc, char **argv)
 		{ "cycles", required_argument, NULL, CYCLES },
 		{ "queued", required_argument, NULL, QUEUED },
 		{ "jobs", required_argument, NULL, JOBS },
+		{ "engine", required_argument, NULL, ENGINE },
 		{ "real", required_argument, NULL, REAL },
 		{ "no-model", no_argument, NULL, NO_MODEL },
 		{ "seed", required_argument, NULL, SEED },
@@ -46,7 +49,7 @@ int main(int argc, char **argv)
 		{ 0 },
 	};
 	struct drill d = { .model = true, .seed = 1, .to = stdout };
-	uint64_t all[] = { 1000, 200, 10000, 100000 }, n[4] = { 0 }, real = 2000;
+	uint64_t all[] = { 1000, 200, 10000, 100000, 200 }, n[5] = { 0 }, real = 2000;
 	bool chosen = false;
 	unsigned long broken = 0;
 	int c;
@@ -64,13 +67,13 @@ int main(int argc, char **argv)
 			fprintf(stderr, "postrider-drill: --help says more\n");
 			return 2;
 		}
-		chosen |= c >= KILLS && c <= JOBS;
+		chosen |= c >= KILLS && c <= ENGINE;
 	}
 	if (optind < argc) {
 		fprintf(stderr, "postrider-drill: '%s' is no option; --help says more\n", argv[optind]);
 		return 2;
 	}
-	for (int i = 0; i < 4 && !chosen; i++)
+	for (int i = 0; i < 5 && !chosen; i++)
 		n[i] = all[i];
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (n[0])
@@ -81,6 +84,8 @@ int main(int argc, char **argv)
 		broken += drill_startup(&d, (unsigned)n[2]);
 	if (n[3])
 		broken += drill_soak(&d, (unsigned)n[3], (unsigned)real);
+	if (n[4])
+		broken += drill_engine(&d, (unsigned)n[4]);
 	printf(broken ? "%lu promises were broken\n" : "every promise was kept\n", broken);
 	return broken ? 1 : 0;
 }

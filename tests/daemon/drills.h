@@ -22,5 +22,8 @@ unsigned long drill_signals(const struct drill *d, unsigned cycles);
 unsigned long drill_startup(const struct drill *d, unsigned jobs);
 /* Memory and descriptors over `advised` jobs run by their owner and `real` ones run by the daemon. */
 unsigned long drill_soak(const struct drill *d, unsigned advised, unsigned real);
+/* Rounds of jobs at an engine that is away, deaf, forgetful or lies, and of jobs of the machine
+ * (drill_engine.c). */
+unsigned long drill_engine(const struct drill *d, unsigned rounds);
 
 #endif

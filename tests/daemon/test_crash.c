@@ -17,6 +17,11 @@ TEST(test_kill_9_under_load_loses_no_job_and_runs_none_twice)
 	assert_int_equal(drill_kills(short_one(true), 15), 0);
 }
 
+TEST(test_an_engine_that_is_away_and_lies_holds_no_job_of_the_machine)
+{
+	assert_int_equal(drill_engine(short_one(true), 3), 0);
+}
+
 TEST(test_sigterm_and_sighup_under_load_harm_no_job)
 {
 	assert_int_equal(drill_signals(short_one(false), 6), 0);

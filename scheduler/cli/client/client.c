@@ -453,6 +453,20 @@ static int connect_to(struct client *c, struct client_fault *f)
 	return 0;
 }
 
+/* What a user's own daemon is told are commands that run as that user. */
+static int check_own(const struct client *c, struct client_fault *f)
+{
+	struct ucred peer = { 0 };
+	socklen_t size = sizeof peer;
+
+	if (!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && peer.uid == geteuid())
+		return 0;
+	return client_fail(f, CLIENT_NOT_PERMITTED,
+			   "another user (uid %u, process %ld) listens at %s, where your own daemon would; "
+			   "nothing was told to it",
+			   (unsigned)peer.uid, (long)peer.pid, c->path);
+}
+
 static int greeting(struct client *c, struct client_fault *f)
 {
 	int64_t until_ns = earlier(after_s(CLIENT_GREETING_S), c->deadline_ns);
@@ -509,6 +523,8 @@ int client_open(const struct client_params *p, struct client **out, struct clien
 		rc = client_fail(f, err_exit_code(err.code), "cannot find the daemon's socket: %s", err.text);
 	if (!rc)
 		rc = connect_to(c, f);
+	if (!rc && p->own)
+		rc = check_own(c, f);
 	if (!rc)
 		rc = greeting(c, f);
 	if (rc)

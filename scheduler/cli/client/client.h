@@ -48,6 +48,7 @@ int client_say(const struct client_fault *f);
 struct client_params {
 	const char *socket;  /* of --socket; NULL: config_socket() finds it */
 	double timeout_s;    /* of --timeout, from now until the end of the verb; NaN: none */
+	bool own;            /* whoever listens there must be of this user */
 };
 int client_open(const struct client_params *p, struct client **out, struct client_fault *f);
 void client_close(struct client *c);

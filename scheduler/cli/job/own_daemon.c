@@ -226,7 +226,7 @@ static int open_own(const struct cli *c, const struct job_folder *folder, double
 		    const struct client_params *at, char *type, struct client **out, struct client_fault *f)
 {
 	struct own_daemon o;
-	struct client_params here = { .socket = o.socket, .timeout_s = at->timeout_s };
+	struct client_params here = { .socket = o.socket, .timeout_s = at->timeout_s, .own = true };
 	struct asker asker = { .c = c, .o = &o, .here = &here };
 	struct own_types types = { .c = c,
 				   .o = &o,

@@ -40,10 +40,35 @@ struct options {
 
 /* ---- the folder of a command ---- */
 
-/* One folder for each command in each working folder. */
-static uint64_t fingerprint(const struct profile_design *d)
+/* Is the folder of another command? One that cannot be read is not: it is for its user to say what it is. */
+static bool is_of_another(const char *dir, const struct profile_design *d)
 {
-	return hash_words(hash_text(HASH_START, d->work_dir), d->command, d->n_command);
+	char path[PATH_MAX];
+	struct profile_design is;
+	bool other = false;
+
+	profile_design_init(&is);
+	snprintf(path, sizeof path, "%.3900s/job.json", dir);
+	if (job_folder_is(dir) && !profile_design_read(&is, path, NULL)) {
+		other = is.n_command != d->n_command ||
+			strcmp(is.work_dir ? is.work_dir : "", d->work_dir) != 0;
+		for (size_t i = 0; !other && i < d->n_command; i++)
+			other = strcmp(is.command[i], d->command[i]) != 0;
+	}
+	profile_design_release(&is);
+	return other;
+}
+
+/* One folder for each command in each working folder. Two commands may have the same number: the second gets
+ * a folder with one more behind it. */
+static void dir_of_command(const struct own_daemon *own, const char *name, const struct profile_design *d,
+			   char dir[PATH_MAX])
+{
+	uint64_t h = hash_words(hash_text(HASH_START, d->work_dir), d->command, d->n_command);
+
+	snprintf(dir, PATH_MAX, "%.3000s/%.64s-%08x", own->dir, name, (unsigned)h);
+	for (int n = 2; n < 1000 && is_of_another(dir, d); n++)
+		snprintf(dir, PATH_MAX, "%.3000s/%.64s-%08x-%d", own->dir, name, (unsigned)h, n);
 }
 
 /* What the user typed into the command is the job's. An open {epochs} is what was said last, or asked for. */
@@ -242,7 +267,6 @@ static int folder_of_command(const struct cli *c, struct options *o, struct job_
 	struct own_daemon own;
 	struct job_typed typed;
 	struct profile_design d;
-	uint64_t h;
 	int rc;
 
 	profile_design_init(&d);
@@ -256,9 +280,8 @@ static int folder_of_command(const struct cli *c, struct options *o, struct job_
 	if (!rc)
 		rc = own_daemon_find(&own, err);
 	if (!rc) {
-		h = fingerprint(&d);
 		job_folder_name(o->word, o->n_words, name);
-		snprintf(dir, sizeof dir, "%.3000s/%s-%08x", own.dir, name, (unsigned)h);
+		dir_of_command(&own, name, &d, dir);
 		rc = job_folder_open(out, dir, job_folder_is(dir) ? NULL : name, err);
 	}
 	if (!rc)
@@ -358,37 +381,74 @@ static void say_outlook(void *owner, const struct job_view *job)
 	strbuf_release(&text);
 }
 
-static int watch_to_the_end(const struct cli *c, struct client *client, const struct submit_answer *a,
-			    const struct json *answer, struct client_fault *f)
+/* *out_reply: the job is in it. */
+static int watch(struct client *client, const char *id, struct json **out_reply, struct job_view *out,
+		 struct client_fault *f)
+{
+	int rc;
+
+	json_free(*out_reply);
+	*out_reply = NULL;
+	json_kv_string(client_begin(client, "watch"), "job", id);
+	rc = client_call(client, out_reply, f);
+	if (!rc && !job_view_read(json_at(json_get(*out_reply, "jobs"), 0), out))
+		rc = client_bad_reply(f, "the job to watch is not in it");
+	return rc;
+}
+
+/* The daemon has gone, and the job goes on: its exit code is learnt from the next daemon, which finds it. */
+static int find_again(const struct cli *c, const struct options *o, const struct job_folder *folder,
+		      struct client **client, const char *id, struct client_fault *f)
+{
+	struct client *again = NULL;
+	char type[JOB_FOLDER_NAME + 1];
+	double until_s = clock_monotonic_s() + OWN_DAEMON_START_S;
+	int rc;
+
+	cli_notice(c, "your daemon has gone; job %s goes on, and is looked for", id);
+	/* one that is being killed may still take a connection, and says nothing */
+	while ((rc = own_daemon_open(c, folder, o->idle_s, &o->submit.at, type, &again, f)) != 0 &&
+	       !client_interrupted() && clock_monotonic_s() < until_s)
+		usleep(100000);
+	if (rc)
+		return rc;
+	client_close(*client);
+	*client = again;
+	return 0;
+}
+
+static int watch_to_the_end(const struct cli *c, const struct options *o, const struct job_folder *folder,
+			    struct client **client, const struct submit_answer *a, const struct json *answer,
+			    struct client_fault *f)
 {
 	struct json *last = NULL, *reply = NULL;
 	struct strbuf line = { 0 };
 	struct teller teller = { .c = c };
 	struct job_log log;
 	struct job_view job = a->job;
-	int wrote = 0, rc = job_log_open(&log, client, a->job.id, f);
+	int wrote = 0, rc = job_log_open(&log, *client, a->job.id, f);
 
-	if (!rc) {
-		json_kv_string(client_begin(client, "watch"), "job", a->job.id);
-		rc = client_call(client, &reply, f);
-	}
-	if (!rc && !job_view_read(json_at(json_get(reply, "jobs"), 0), &job))
-		rc = client_bad_reply(f, "the job to watch is not in it");
 	log.line = job_line_begin(c->quiet);
 	log.on_news = say_outlook;
 	log.owner = &teller;
-	if (!rc && c->json)
-		rc = job_follow(client, &job, true, &last, &job, f);
-	else if (!rc)
-		rc = job_log_follow(&log, client, &job, &last, &job, f);
+	while (!rc) {
+		rc = watch(*client, a->job.id, &reply, &job, f);
+		if (!rc && c->json)
+			rc = job_follow(*client, &job, true, &last, &job, f);
+		else if (!rc)
+			rc = job_log_follow(&log, *client, &job, &last, &job, f);
+		if (rc != CLIENT_UNREACHABLE)
+			break;
+		rc = find_again(c, o, folder, client, a->job.id, f);
+	}
 	if (rc == CLIENT_INTERRUPTED) { /* as a command in the foreground would: Ctrl-C ends it */
 		struct json *cancelled = NULL;
 		struct client_fault ignored;
 
 		fprintf(stderr, "postrider: interrupted; job %s is asked to stop\n", a->job.id);
 		client_last_words();
-		json_kv_string(client_begin(client, "cancel"), "job", a->job.id);
-		client_call(client, &cancelled, &ignored);
+		json_kv_string(client_begin(*client, "cancel"), "job", a->job.id);
+		client_call(*client, &cancelled, &ignored);
 		json_free(cancelled);
 	}
 	if (rc) {
@@ -410,7 +470,7 @@ static int watch_to_the_end(const struct cli *c, struct client *client, const st
 }
 
 static int run(const struct cli *c, const struct options *o, const struct job_folder *folder,
-	       struct client *client)
+	       struct client **client)
 {
 	struct strbuf out = { 0 };
 	struct submit_answer a;
@@ -418,9 +478,9 @@ static int run(const struct cli *c, const struct options *o, const struct job_fo
 	struct json *reply = NULL;
 	int rc;
 
-	await_model(client, o->submit.type);
-	submit_request(client, &o->submit, NULL);
-	rc = client_call(client, &reply, &f);
+	await_model(*client, o->submit.type);
+	submit_request(*client, &o->submit, NULL);
+	rc = client_call(*client, &reply, &f);
 	if (!rc)
 		rc = submit_answer_read(reply, o->submit.dry_run, &a, &f);
 	if (rc) {
@@ -441,9 +501,9 @@ static int run(const struct cli *c, const struct options *o, const struct job_fo
 	if (!rc && a.verdict == SUBMIT_REJECTED)
 		rc = CLIENT_REJECTED;
 	else if (!rc && !o->detach && !o->submit.dry_run)
-		rc = watch_to_the_end(c, client, &a, reply, &f);
+		rc = watch_to_the_end(c, o, folder, client, &a, reply, &f);
 	if (!rc && !o->detach && !o->submit.dry_run && !a.job.r.model && !c->quiet)
-		await_first_model(c, client, o->submit.type);
+		await_first_model(c, *client, o->submit.type);
 	json_free(reply);
 	return rc;
 }
@@ -533,7 +593,7 @@ int verb_run(int argc, char **argv)
 	code = own_daemon_open(&c, &folder, o.idle_s, &o.submit.at, type, &client, &f);
 	if (code)
 		take_back(&folder, &was);
-	code = code ? client_say(&f) : run(&c, &o, &folder, client);
+	code = code ? client_say(&f) : run(&c, &o, &folder, &client);
 	client_close(client);
 	job_command_names_free(o.own, o.n_own);
 	free(was.job);

@@ -1,7 +1,8 @@
-/* Whose observations a training learns from. A model is shared, so what one user's jobs say moves the decisions of
- * all others, and a job may report any accuracy. What a user's rows say is compared with what the model in use
- * expected of them, and with how far the rows of others are off. A change of the machine or of the data shows in
- * the rows of most; what shows in those of one user is that user's alone, true or not, and is left out. */
+/* Whose observations a training learns from. A model is shared, so what one user's jobs say moves the
+ * decisions of all others, and a job may report any accuracy. What a user's rows say is compared with what
+ * the model in use expected of them, and with how far the rows of others are off. A change of the machine
+ * or of the data shows in the rows of most; what shows in those of one user is that user's alone, true or
+ * not, and is left out. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,12 @@
 #define FEW 5 /* rows: users who have fewer are judged together */
 #define NOT_KNOWN (-1) /* whose rows they are: as of one user */
 #define OF_FEW (-2)
-/* Of its own noise: how far the median of a user may be from that of the others, beside the error of a median of so
- * many rows. What is within it, in a fifth of the rows, moves the mean by a fifth of it. */
+/* Of its own noise: how far the median of a user may be from that of the others, beside the error of a median
+ * of so many rows. What is within it, in a fifth of the rows, moves the mean by a fifth of it. */
 #define MAY_DIFFER 0.5
 #define MEDIAN_ERRORS 3.0
-/* What is judged: the least noise (runs with one seed repeat to the last digit), and the least rows of a batch. A
- * straggler is no lie: one long time alone says nothing. */
+/* What is judged: the least noise (runs with one seed repeat to the last digit), and the least rows of a
+ * batch. A straggler is no lie: one long time alone says nothing. */
 struct judging {
 	double noise;
 	size_t rows;
@@ -40,6 +41,7 @@ struct users {
 	double *scratch, *median;
 	struct voice *voice; /* n + 1 */
 	bool *out; /* by row */
+	bool *gone; /* by group: all of its rows are */
 };
 
 static int by_number(const void *a_, const void *b_)
@@ -123,7 +125,7 @@ static int by_says(const void *a_, const void *b_)
 }
 
 /* The median by rows, since many users may be one. Of two in the middle as in median_of(). */
-static double agreed_by(struct voice *v, size_t n)
+static double middle_of(struct voice *v, size_t n)
 {
 	double all = 0.0, below = 0.0;
 
@@ -140,7 +142,23 @@ static double agreed_by(struct voice *v, size_t n)
 	return 0.0;
 }
 
-/* The rows of those who disagree about this batch. The model in use has a voice, as loud as the loudest user's. */
+#define FAR_OFF 3.0 /* of the noise: such a voice does not say which of the others is in the middle */
+
+/* The median of those that are not far off it: liars, and the model where all have moved, would shift it
+ * to the next honest user. */
+static double agreed_by(struct voice *v, size_t n, double noise)
+{
+	double first = middle_of(v, n);
+	size_t near = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (fabs(v[i].says - first) <= FAR_OFF * noise)
+			v[near++] = v[i];
+	return middle_of(v, near);
+}
+
+/* The rows of those who disagree about this batch. The model in use has a voice, as loud as the
+ * loudest user's; those who disagree about all batches have none. */
 static void judge(struct users *u, double batch, double noise, size_t least)
 {
 	double agreed, off;
@@ -148,18 +166,19 @@ static void judge(struct users *u, double batch, double noise, size_t least)
 
 	u->voice[0] = (struct voice){ 0.0, 0.0 };
 	for (size_t k = 0; k < u->n; k++) {
-		if ((rows = gather(u, u->of[k], batch)) < least)
+		if (u->gone[k] || (rows = gather(u, u->of[k], batch)) < least)
 			continue;
 		u->voice[n++] = (struct voice){ median_of(u->scratch, rows), (double)rows };
 		u->voice[0].weight = fmax(u->voice[0].weight, (double)rows);
 	}
-	agreed = agreed_by(u->voice, n);
+	agreed = agreed_by(u->voice, n, noise);
 	for (size_t k = 0; k < u->n; k++) {
-		if ((rows = gather(u, u->of[k], batch)) < least)
+		if (u->gone[k] || (rows = gather(u, u->of[k], batch)) < least)
 			continue;
 		off = fabs(median_of(u->scratch, rows) - agreed);
 		if (off <= noise * (MAY_DIFFER + MEDIAN_ERRORS / sqrt((double)rows)))
 			continue;
+		u->gone[k] = isnan(batch);
 		for (size_t i = 0; i < u->rows->n; i++)
 			u->out[i] |= u->group[i] == u->of[k] && (isnan(batch) || u->batch[i] == batch);
 	}
@@ -291,10 +310,12 @@ int training_rows_share(struct training_rows *r, const struct model *current, si
 			   .scratch = mem_calloc(r->n + 1, sizeof *u.scratch),
 			   .median = mem_calloc(r->n + 1, sizeof *u.median),
 			   .voice = mem_calloc(r->n + 2, sizeof *u.voice),
-			   .out = mem_calloc(r->n + 1, sizeof *u.out) };
+			   .out = mem_calloc(r->n + 1, sizeof *u.out),
+			   .gone = mem_calloc(r->n + 1, sizeof *u.gone) };
 	int rc = 0;
 
-	if (!u.group || !u.of || !u.batch || !u.off || !u.scratch || !u.median || !u.voice || !u.out)
+	if (!u.group || !u.of || !u.batch || !u.off || !u.scratch || !u.median || !u.voice || !u.out ||
+	    !u.gone)
 		rc = err_nomem(err, "the users to learn from");
 	if (!rc)
 		find_groups(&u);
@@ -312,6 +333,7 @@ int training_rows_share(struct training_rows *r, const struct model *current, si
 	free(u.median);
 	free(u.voice);
 	free(u.out);
+	free(u.gone);
 	return rc;
 }
 

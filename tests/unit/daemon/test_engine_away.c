@@ -1,5 +1,5 @@
-/* An engine beside this machine that is away, that lies, or that starts nothing: jobs of the machine with a limit
- * arrive meanwhile. In a daemon in this process; the engine is played (played_engine.h). */
+/* An engine beside this machine that is away, that lies, or that starts nothing: jobs of the machine with
+ * a limit arrive meanwhile. In a daemon in this process; the engine is played (played_engine.h). */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>

@@ -104,6 +104,20 @@ TEST_WITH(test_a_bad_file_changes_nothing, open_it, close_one)
 	assert_ptr_not_equal(l.d->setup, before);
 }
 
+/* Nobody will ever write into it. */
+TEST_WITH(test_a_pipe_as_a_model_does_not_hold_up_a_reload, open_it, close_one)
+{
+	char settings[200], path[160];
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/pipe", l.dir);
+	snprintf(settings, sizeof settings, "\"model\":\"%s\",", path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_string_equal(reload_with(settings), "bad_field");
+	assert_string_equal(reload_with("\"slots\":3,"), "");
+	assert_int_equal(sched_slots(l.d->sched), 3);
+}
+
 TEST_WITH(test_what_needs_a_restart_is_refused_by_name, open_it, close_one)
 {
 	struct json *v;

@@ -178,6 +178,16 @@ static void after(uint64_t seed, const struct attack *a, int liars, const char *
 	trainer_free(l);
 }
 
+/* A limit in the middle between the times of this batch and of the next slower one; NaN: they differ by
+ * less than a fifth, and the noise of honest runs decides which of them is in time. */
+static double limit_of(const struct told *t, int k, int b)
+{
+	if (!b)
+		return 1.5 * t->time_s[k][b];
+	return t->time_s[k][b - 1] > 1.2 * t->time_s[k][b] ? sqrt(t->time_s[k][b - 1] * t->time_s[k][b])
+							   : NAN;
+}
+
 static double attack(uint64_t seed, const struct attack *a, int liars, const char *first,
 		     const struct told *honest)
 {
@@ -187,12 +197,15 @@ static double attack(uint64_t seed, const struct attack *a, int liars, const cha
 	after(seed, a, liars, first, &told);
 	for (int k = 0; k < 2; k++) {
 		for (int b = 0; b < BATCHES; b++) {
-			double limit_s = 1.2 * honest->time_s[k][b];
+			double limit_s = limit_of(honest, k, b);
 
 			most = fmax(most, fabs(told.accuracy[k][b] - honest->accuracy[k][b]) / NOISE);
 			if (choice(&told, k, limit_s) != choice(honest, k, limit_s))
-				fail_msg("seed %d, %d: %s: batch %d in place of %d", (int)seed, liars,
-					 a->name, choice(&told, k, limit_s), choice(honest, k, limit_s));
+				fail_msg("seed %d, %d: %s: batch %d in place of %d, times %g and %g, %g and "
+					 "%g",
+					 (int)seed, liars, a->name, choice(&told, k, limit_s),
+					 choice(honest, k, limit_s), told.time_s[k][b], honest->time_s[k][b],
+					 told.accuracy[k][b], honest->accuracy[k][b]);
 		}
 	}
 	return most;

@@ -379,6 +379,31 @@ TEST_WITH(test_database_that_vanished_is_not_made_anew, NULL, disarm)
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 2);
 }
 
+/* Nothing has failed before: what is written to a file without a name would be confirmed, and gone. */
+TEST_WITH(test_a_database_that_is_removed_while_it_is_used_confirms_nothing, NULL, disarm)
+{
+	const char *dir = memory_dir();
+	struct store *s = open_store(dir);
+	struct err err = { 0 };
+	uint64_t before;
+
+	assert_int_equal(add_all(s, 1), 0);
+	commit_all(s);
+	before = store_durable(s);
+	assert_int_equal(rename(support_path(dir, "postrider.db"), support_path(dir, "away.db")), 0);
+	assert_int_equal(add_all(s, 2), 0);
+	assert_true(wait_ticket(s, store_commit(s)));
+	assert_true(store_failed(s, &err));
+	assert_non_null(strstr(err.text, "was removed, renamed or replaced"));
+	assert_int_equal(store_durable(s), before);
+	assert_false(repair_store(s));
+	assert_int_not_equal(access(support_path(dir, "postrider.db"), F_OK), 0);
+	assert_int_equal(rename(support_path(dir, "away.db"), support_path(dir, "postrider.db")), 0);
+	assert_true(repair_store(s));
+	store_close(s);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 2);
+}
+
 TEST_WITH(test_older_copy_put_in_place_is_noticed, NULL, disarm)
 {
 	const char *dir = memory_dir(), *old = memory_dir();
