@@ -69,6 +69,7 @@
 #include "scheduler/core/decide.h"
 #include "scheduler/core/learn/pairs.h"
 #include "scheduler/core/policy/policy.h"
+#include "scheduler/core/steer.h"
 
 #define SCHED_NEVER INT64_MAX
 #define SCHED_DEFAULT_WINDOW_S 3600.0
@@ -130,6 +131,8 @@ struct sched_request {              /* a job as it arrives */
 	                               for the user's max_unstarted_cpus; 0: it does not */
 	int priority;               /* higher ones go before all lower ones; the caller decides who may ask
 	                               for it */
+	bool steer;                 /* it asks for its batch before each epoch: steer.h */
+	struct steer_rate rate;     /* of one that does: its learning rate */
 	bool may_stop;              /* rather stop it early than let it be late: sched_should_stop() */
 	int type;                   /* a number from 0 on that stays with the job type (adapt.h); below 0:
 	                               none */
@@ -260,6 +263,8 @@ struct sched_restored {
 	bool by_chance;             /* its verdict was SCHED_CHANCE */
 	int64_t started_ns;         /* of a running job */
 	struct candidate taken;     /* what was decided last; all zero: not known */
+	const char *steer;          /* sched_steer_kept() of a running job; NULL or empty: it was not
+	                               steered */
 };
 int sched_restore(struct sched *s, const struct sched_restored *r, struct err *err);
 
