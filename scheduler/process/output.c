@@ -24,7 +24,8 @@ static const struct job_output nothing = { .log = { { .fd = -1 }, { .fd = -1 } }
 					   .accuracy = NAN,
 					   .epoch = NAN,
 					   .told = NAN,
-					   .epoch_accuracy = NAN };
+					   .epoch_accuracy = NAN,
+					   .batch = NAN };
 
 int job_output_open(struct job_output *o, const char *out_path, const char *err_path,
 		    const struct output_spec *spec, double epochs, struct err *err)
@@ -94,6 +95,8 @@ static void take_line(struct job_output *o, struct output_log *l, const char *li
 		return; /* standard error named it before */
 	o->epoch = p.epoch;
 	o->epoch_accuracy = p.accuracy;
+	o->asks = p.asks;
+	o->batch = p.batch;
 	o->epoch_ns = written_ns;
 	o->news = true;
 	if (o->on_epoch)

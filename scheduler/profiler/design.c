@@ -447,9 +447,10 @@ static void read_result(struct fields *f, struct profile_design *d)
 int profile_design_from_json(struct profile_design *d, const char *name, const struct json *v,
 			     struct err *err)
 {
-	static const char *const known[] = { "factors", "fixed",    "design",    "replications", "seed",
-					     "command", "result",   "timeout_s", "tries",        "max_spread",
-					     "warm_up", "work_dir", "mixed",     "epochs",       NULL };
+	static const char *const known[] = { "factors", "fixed",      "design",  "replications",
+					     "seed",    "command",    "result",  "timeout_s",
+					     "tries",   "max_spread", "warm_up", "work_dir",
+					     "mixed",   "epochs",     "steer",   NULL };
 	const char *kind = NULL;
 	struct err why = { 0 };
 	struct fields f;
@@ -469,6 +470,7 @@ int profile_design_from_json(struct profile_design *d, const char *name, const s
 	field_bool(&f, "warm_up", &d->warm_up);
 	field_path(&f, "work_dir", &d->work_dir);
 	read_usual_epochs(&f, d);
+	field_bool(&f, "steer", &d->steer);
 	read_command(&f, d);
 	read_result(&f, d);
 	if (f.rc == -ERR_ARG) { /* the file is at fault, not the command line */

@@ -223,6 +223,10 @@ static void put_description(const struct profile_design *d, const struct job_fol
 		put_string(out, d->epochs);
 		strbuf_puts(out, ",\n");
 	}
+	if (d->steer)
+		strbuf_puts(out,
+			    "  // It asks after each epoch how to go on, so its batch may change while it "
+			    "runs.\n  \"steer\": true,\n");
 	strbuf_puts(out, "\n");
 	if (notes->accuracy[0])
 		strbuf_printf(out, "  // %s\n", notes->accuracy);
@@ -286,6 +290,18 @@ void job_folder_batches(const struct job_folder *f, struct strbuf *out_working, 
 	profile_design_release(&d);
 }
 
+/* Said once more beside the description, so that a daemon that runs sees a change of it. */
+static bool steers(const struct job_folder *f)
+{
+	struct profile_design d;
+	bool yes;
+
+	profile_design_init(&d);
+	yes = !profile_design_read(&d, f->job, NULL) && d.steer;
+	profile_design_release(&d);
+	return yes;
+}
+
 void job_folder_type(const struct job_folder *f, const char *name, struct strbuf *out)
 {
 	struct strbuf working = { 0 }, failed = { 0 };
@@ -298,6 +314,8 @@ void job_folder_type(const struct job_folder *f, const char *name, struct strbuf
 	strbuf_puts(out, ",\n      \"model\": ");
 	put_string(out, f->model);
 	strbuf_puts(out, ", \"first_after\": 1");
+	if (steers(f))
+		strbuf_puts(out, ", \"steer\": true");
 	if (known && job_folder_has(f->table)) {
 		strbuf_puts(out, ",\n      \"table\": ");
 		put_string(out, f->table);
