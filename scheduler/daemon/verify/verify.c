@@ -337,9 +337,13 @@ static int ended(struct daemon *d, struct job *job, const struct past_input *in,
 
 static void progress(struct daemon *d, struct job *job, const struct past_input *in)
 {
-	struct life_progress p;
+	struct life_progress p = { .batch = NAN };
+	int n = in->text
+			? sscanf(in->text, "%lf %lf %lf asks %lf", &p.epoch, &p.epochs, &p.accuracy, &p.batch)
+			: 0;
 
-	if (in->text && sscanf(in->text, "%lf %lf %lf", &p.epoch, &p.epochs, &p.accuracy) == 3)
+	p.asks = n == 4;
+	if (n >= 3)
 		carry_progress(d, job, in->number, &p);
 	else
 		carry_progress(d, job, in->number, NULL);
