@@ -57,6 +57,9 @@ struct predictor_ops {
 	 * time at the disk (INFINITY: none do), as this model has learnt them. Without it they are as
 	 * configured. */
 	void (*machine)(const void *self, double *out_cores, double *out_disk_saturation);
+	/* Optional, of a model of accuracy: beta of mixed_run.h, as this model has learnt it. Without it, or
+	 * NaN: not known. */
+	double (*batch_power)(const void *self);
 	/* Optional: prepares an exact faster form (a look-up table). Never changes a prediction. */
 	int (*compile)(void *self, struct err *err);
 	/* Optional: n_rows out-of-bag predictions, NaN where a row was in every bag; NULL if not kept. */

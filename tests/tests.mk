@@ -34,8 +34,8 @@ $(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(fi
 
 # Statistical bars and latencies: long, or at the mercy of what else the machine does. Not part of `make check`.
 bar_tests := $(patsubst %.c,$B/%,$(wildcard tests/bars/test_*.c))
-$(bar_tests): $B/tests/bars/%: $B/tests/bars/%.o $(call unit_shared,sim) $(call unit_shared,daemon) $(test_support) \
-		$(call archive,sim) $(call archives,daemon)
+$(bar_tests): $B/tests/bars/%: $B/tests/bars/%.o $(call unit_shared,core) $(call unit_shared,sim) \
+		$(call unit_shared,daemon) $(test_support) $(call archive,sim) $(call archives,daemon)
 	$(link) -lcmocka $(DAEMON_LIBS)
 $B/tests/bars/known_job: $B/tests/bars/known_job.o $(call archives,common)
 	$(link)

@@ -75,6 +75,13 @@ static void curve_predict(const void *self, const double *x, size_t n_rows, doub
 	}
 }
 
+static double curve_batch_power(const void *self)
+{
+	const struct learning_curve *prior = &((const struct curve *)self)->prior;
+
+	return prior->range > 0.0 && prior->at[CURVE_BATCH] >= 0 ? prior->beta : NAN;
+}
+
 /* ---- fit ---- */
 
 /* What the curve leaves, as the forest is to learn it. */
@@ -210,6 +217,7 @@ const struct predictor_ops curve_ops = {
 	.spec = curve_spec,
 	.fit = curve_fit,
 	.predict = curve_predict,
+	.batch_power = curve_batch_power,
 	.compile = curve_compile,
 	.describe = curve_describe,
 	.save = curve_save,

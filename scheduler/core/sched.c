@@ -411,6 +411,7 @@ int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, st
 	now_ns = live_clock(s, now_ns);
 	live_settle(s, now_ns);
 	live_begun(j);
+	done = steer_part(&j->steer, done);
 	if (!progress_report(&j->progress, done, j->done_s)) /* what is done stays done */
 		return 0;
 	live_changed(s);

@@ -31,6 +31,8 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
 	struct live *j;
 	int rc = sched_check_request(s, &r->request, err);
 
+	if (!rc && r->running)
+		rc = steer_check(r->steer, err);
 	if (rc)
 		return rc;
 	if (s->last_ns != INT64_MIN)
@@ -56,7 +58,7 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
 	live_measure_start(s, j);
 	live_run(s, place);
 	s->unsettled = true;
-	return 0;
+	return steer_restore(j, r->steer, err);
 }
 
 /* The next live job from place `i` on; live_end: there is none. */

@@ -45,8 +45,7 @@ static bool find_accuracies(struct sched *s, struct giver *g)
 	return d;
 }
 
-/* What the jobs in the scene are worth with these ends, the giver's seat left out. */
-static double worth_of_others(const struct sched *s, const struct fluid_times *t, size_t n, size_t seat)
+double give_worth_of_others(const struct sched *s, const struct fluid_times *t, size_t n, size_t seat)
 {
 	double sum = 0.0;
 
@@ -74,7 +73,7 @@ static size_t best_end(struct sched *s, int64_t now_ns, const struct giver *g, d
 		return g->n;
 	seat = j->seat;
 	n = scene_seated(s) + streams + s->order.n;
-	others = worth_of_others(s, t, n, seat);
+	others = give_worth_of_others(s, t, n, seat);
 	last_s = t[seat].end_s;
 	least = value * noise;
 	for (size_t i = 0; i < g->n; i++) {
@@ -84,7 +83,7 @@ static size_t best_end(struct sched *s, int64_t now_ns, const struct giver *g, d
 				    g->left_s * (g->end[i] - g->done) / (g->epochs - g->done));
 		if (!t)
 			return g->n;
-		gain = worth_of_others(s, t, n, seat) - others;
+		gain = give_worth_of_others(s, t, n, seat) - others;
 		lost = value * (g->accuracy[g->n] * decide_chance_at(&s->neighbour[seat], last_s) -
 				g->accuracy[i] * decide_chance_at(&s->neighbour[seat], t[seat].end_s));
 		if (!(gain > 0.0))
@@ -98,6 +97,7 @@ static size_t best_end(struct sched *s, int64_t now_ns, const struct giver *g, d
 	return best;
 }
 
+/* One that steers gives time back by its batch, too, and is asked in sched_steer.c. */
 uint32_t sched_gives_back(struct sched *s, int64_t now_ns, uint64_t id, uint32_t done, uint32_t epochs)
 {
 	uint32_t place;
@@ -106,7 +106,7 @@ uint32_t sched_gives_back(struct sched *s, int64_t now_ns, uint64_t id, uint32_t
 	size_t best;
 
 	if (!j || !j->running || !j->r.may_stop || !j->r.epochs || !s->rule.priced || !s->looks_ahead ||
-	    s->policy.without & LAYER_GIVE_BACK || !done || done >= epochs ||
+	    s->policy.without & LAYER_GIVE_BACK || steer_on(s, j) || !done || done >= epochs ||
 	    s->running.n + s->n_queued < 2 || (s->running.n + s->n_queued) * MOST_ENDS > DECIDE_PLAY_ALL)
 		return 0;
 	now_ns = live_clock(s, now_ns);

@@ -1,8 +1,9 @@
 /* Shared by the files of the scheduler only: sched.c (events), sched_start.c (which job starts),
  * sched_place.c (places in the plan), sched_tenant.c (shares and quotas), sched_scene.c (what a decision
  * sees), sched_order.c (the order of starts), sched_ask.c (questions), sched_live.c (the jobs and their
- * work), sched_guests.c (jobs of others), sched_learn.c (what ended jobs teach, and earlier choices),
- * sched_chance.c (jobs without a promise whose chance goes), sched_change.c (restarts, other models). */
+ * work), sched_steer.c (batches while they run), sched_guests.c (jobs of others), sched_learn.c (what ended
+ * jobs teach, and earlier choices), sched_chance.c (jobs without a promise whose chance goes),
+ * sched_change.c (restarts, other models). */
 #ifndef SCHEDULER_CORE_SCHED_INTERNAL_H
 #define SCHEDULER_CORE_SCHED_INTERNAL_H
 
@@ -12,6 +13,7 @@
 #include "scheduler/core/job_index.h"
 #include "scheduler/core/job_order.h"
 #include "scheduler/core/policy/price.h"
+#include "scheduler/core/learn/own_curve.h"
 #include "scheduler/core/learn/progress.h"
 #include "scheduler/core/sched.h"
 #include "scheduler/core/learn/usual_load.h"
@@ -24,6 +26,24 @@
 #define SCENE_WINDOW 512
 #define SCENE_STREAMS 64
 #define MOST_HOLDS 4 /* places behind the end of another job that are tried for one */
+
+struct steered {                      /* of a running job that asks for its batch again (sched_steer.c) */
+	uint32_t last;                /* the epoch to end after, as it was told; 0: it has not asked yet */
+	uint32_t epoch;               /* reported last */
+	/* What is left after from_epoch, as it was planned then: seconds of the model's work, the part of all
+	 * the work that was done, and what each epoch adds to it. */
+	double from_epoch, from_part, step, rest_s;
+	double done_s, start_s;       /* the model's work of the epochs before; all of it with the batch that
+	                                 it began with */
+	double effort;                /* of these epochs (mixed_run.h) */
+	double seen_low, seen_high;   /* the batches that it has run */
+	double fast;                  /* part of rest_s that the fastest way would take; 0: not known */
+	double changes;
+	int64_t counted_ns;           /* a job that was restored: its work is known at this time, and counts
+	                                 from then on */
+	struct own_curve curve;
+	struct steer_answer answer;   /* the last one */
+};
 
 struct live {                         /* a job that waits or runs */
 	struct sched_request r;
@@ -58,6 +78,7 @@ struct live {                         /* a job that waits or runs */
 	double slowed;                /* of `speed`: the factor by the kinds of its neighbours */
 	double plain_s;               /* work done as the common law has it, without that factor */
 	struct progress progress;     /* what its own reports say; begins when it starts */
+	struct steered steer;
 	bool said_late;               /* the last of them said that it will miss its objective */
 	/* Waiting: what it will take of a full machine, slots x time; 0 if it never starts. Whole
 	 * nanoseconds, so that sums of a long queue come out the same whatever came and went. */
@@ -259,6 +280,7 @@ void live_settle(struct sched *s, int64_t now_ns);   /* counts work done up to n
 void live_set_speeds(struct sched *s);               /* after a change of who runs */
 double live_left_s(const struct sched *s, const struct live *j, int64_t now_ns);
 uint64_t live_free_slots(const struct sched *s);
+double live_memory_mb(const struct sched_request *r, double batch); /* 0: not known */
 double live_memory_used_mb(const struct sched *s);
 /* Of the batch it was admitted with; or of its smallest, where a change of the machine has left no room for
  * that. */
@@ -360,6 +382,18 @@ void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
 /* ---- sched_start.c ---- */
 /* An advised job whose owner has left as many earlier ones unstarted as one user may. */
 bool start_owner_is_slow(const struct sched *s, const struct live *j);
+
+/* ---- sched_give.c ---- */
+/* What the jobs in the scene are worth with these ends, one seat left out. */
+double give_worth_of_others(const struct sched *s, const struct fluid_times *t, size_t n, size_t seat);
+
+/* ---- sched_steer.c ---- */
+bool steer_on(const struct sched *s, const struct live *j); /* its batch may be decided again */
+/* The part of the work that is done, of one that reports this part of its epochs. */
+double steer_part(const struct steered *t, double done);
+/* What the bound of its end is to be multiplied with, where the fastest way counts. */
+double steer_flex(const struct live *j);
+int steer_restore(struct live *j, const char *kept, struct err *err);
 
 /* ---- sched_price.c ---- */
 /* The price of a process-second to this job now; 0: the policy has none, or no other job runs or waits. */

@@ -370,9 +370,13 @@ static void settle_until(struct sched *s, int64_t now_ns, uint32_t end)
 	for (uint32_t i = s->running.first; i != end; i = s->live[i].next) {
 		struct live *j = &s->live[i];
 
+		double own_s = for_s;
+
+		if (j->steer.counted_ns > s->since_ns)
+			own_s = fmin(for_s, fmax(1e-9 * (double)(now_ns - j->steer.counted_ns), 0.0));
 		if (!j->idle) {
-			j->done_s += for_s * j->speed;
-			j->plain_s += for_s * j->speed * j->slowed;
+			j->done_s += own_s * j->speed;
+			j->plain_s += own_s * j->speed * j->slowed;
 		}
 	}
 	if (s->kinds)
@@ -469,8 +473,7 @@ uint32_t live_devices_free(const struct sched *s)
 	return s->devices_used < s->machine.devices ? (uint32_t)(s->machine.devices - s->devices_used) : 0;
 }
 
-/* 0: not known. */
-static double memory_mb(const struct sched_request *r, double batch)
+double live_memory_mb(const struct sched_request *r, double batch)
 {
 	return (isnan(r->memory_mb) ? 0.0 : r->memory_mb) +
 	       (isnan(r->memory_mb_per_record) || isnan(batch) ? 0.0 : r->memory_mb_per_record * batch);
@@ -480,9 +483,9 @@ double live_memory_wanted_mb(const struct sched *s, const struct live *j)
 {
 	size_t n;
 	const double *batch = live_batches(s, &j->r, &n);
-	double mb = memory_mb(&j->r, j->taken.decision);
+	double mb = live_memory_mb(&j->r, j->taken.decision);
 
-	return mb <= s->machine.memory_mb || !n ? mb : memory_mb(&j->r, batch[0]);
+	return mb <= s->machine.memory_mb || !n ? mb : live_memory_mb(&j->r, batch[0]);
 }
 
 /* Added up again each time: a running sum would drift by rounding as jobs come and go. */
@@ -491,6 +494,6 @@ double live_memory_used_mb(const struct sched *s)
 	double sum = 0.0;
 
 	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next)
-		sum += memory_mb(&s->live[i].r, s->live[i].taken.decision);
+		sum += live_memory_mb(&s->live[i].r, s->live[i].taken.decision);
 	return sum;
 }

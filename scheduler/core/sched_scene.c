@@ -32,7 +32,7 @@ static struct decide_neighbour neighbour_of(const struct live *j, int64_t now_ns
 {
 	return (struct decide_neighbour){
 		.id = j->r.id,
-		.ratio = live_ratio(&j->taken, j->taken.guard_s),
+		.ratio = live_ratio(&j->taken, j->taken.guard_s) * steer_flex(j),
 		.deadline_s = promises && j->promised ? live_until_s(j->deadline_ns, now_ns) : INFINITY,
 		.guarded = promises && j->due && j->r.priority >= priority,
 		.until_s = live_until_s(j->deadline_ns, now_ns) * j->limit_part,

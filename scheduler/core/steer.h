@@ -7,7 +7,7 @@
  *	sched_steer_kept()             what is to be on disk before the job is told
  *	sched_restored.steer           the same text, after a restart: the next answers are the same
  *
- * It reads no clock, draws no random number and allocates nothing. The daemon and the simulator call it alike.
+ * It reads no clock, draws no random number and allocates nothing. Daemon and simulator call it alike.
  *
  * A job whose request does not say so, or under a policy without the layer `steer`, is answered "keeps". */
 #ifndef SCHEDULER_CORE_STEER_H
@@ -68,7 +68,12 @@ struct steer_answer {
 int sched_steer(struct sched *s, int64_t now_ns, uint64_t id, const struct steer_report *r,
 		struct steer_answer *out, struct err *err);
 
-#define STEER_TEXT 640
+/* A job has run for actual_s seconds, perhaps with several batches: the seconds that it would have run with
+ * the one that it began with, by the model, for sched_observe() and what goes with it (sched_foreseen_s()).
+ * To be asked before sched_remove(). */
+double sched_as_started_s(const struct sched *s, uint64_t id, double actual_s);
+
+#define STEER_TEXT 2048
 /* What a restart needs to know of how the job was steered, a text without spaces at its ends; "" for a job
  * that does not steer. Returns out, which has room for STEER_TEXT. */
 const char *sched_steer_kept(const struct sched *s, uint64_t id, char *out);

@@ -181,3 +181,23 @@ double progress_left_s(const struct progress *p, double *out_spread)
 	*out_spread = sqrt(1.0 / weight + noise / fmax(1.0 - p->last.done, 1e-9));
 	return (1.0 - p->last.done) * exp(sum / weight);
 }
+
+static void scale_mark(struct progress_mark *m, double times)
+{
+	m->done /= times;
+	m->sum_done /= times;
+	m->sum_thin /= times;
+	m->sum_squares *= times;
+	m->sum_errors /= times;
+}
+
+void progress_scale(struct progress *p, double times)
+{
+	if (!(times > 0.0))
+		return;
+	p->rate_s *= times;
+	p->hidden_s *= times;
+	p->first_done /= times;
+	scale_mark(&p->last, times);
+	scale_mark(&p->before, times);
+}

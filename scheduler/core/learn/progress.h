@@ -44,4 +44,8 @@ bool progress_report(struct progress *p, double done, double at_s);
  * it; NaN if that is not known. */
 double progress_left_s(const struct progress *p, double *out_spread);
 
+/* What is left was changed: all the work is `times` as much as it was, what is done included, and goes at the
+ * same pace. So the same work done is a smaller part of it, by that factor. */
+void progress_scale(struct progress *p, double times);
+
 #endif

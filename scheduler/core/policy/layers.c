@@ -22,6 +22,7 @@ const struct layer_entry layer_all[] = {
 	{ LAYER_BIAS, "bias", "ended jobs correct the expected time" },
 	{ LAYER_QUANTILE, "quantile", "ended jobs correct the width of bounds" },
 	{ LAYER_NEW_FAMILY, "new-family", "runs of a family that is not in the table correct its times" },
+	{ LAYER_STEER, "steer", "a job that asks while it runs gets its batch decided again" },
 	{ 0, NULL, NULL },
 };
 

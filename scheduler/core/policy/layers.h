@@ -23,9 +23,10 @@ enum layer {
 	LAYER_QUANTILE = 1 << 10,   /* adapt.h */
 	LAYER_NEW_FAMILY = 1 << 11, /* sched_learn.c */
 	LAYER_KINDS = 1 << 12,      /* pairs.h */
+	LAYER_STEER = 1 << 13,      /* steer.h */
 };
 #define LAYERS_LEARNT (LAYER_BIAS | LAYER_QUANTILE) /* part of what adapt.h keeps */
-#define LAYERS_ALL ((1u << 13) - 1)
+#define LAYERS_ALL ((1u << 14) - 1)
 
 struct layer_entry {
 	enum layer bit;

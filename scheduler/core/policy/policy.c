@@ -234,6 +234,9 @@ static int parse_setting(const char *key, const char *value, struct policy_choic
 		if (parse_layer(value, LAYER_PRICE, io) &&
 		    (!text_number(value, &io->price) || !(io->price > 0.0 && io->price < INFINITY)))
 			return bad_setting(p, value, "is neither yes, no, nor a price above 0", err);
+	} else if (!strcmp(key, "steer") && layers_of(p)) {
+		if (parse_layer(value, LAYER_STEER, io))
+			return bad_setting(p, value, "is neither yes nor no (steer)", err);
 	} else if (!strcmp(key, "without") && layers_of(p)) {
 		return layers_parse(value, p->name, layers_of(p), &io->without, err);
 	} else if (!strcmp(key, "model") && p->predictor) {
@@ -245,7 +248,7 @@ static int parse_setting(const char *key, const char *value, struct policy_choic
 		return err_fail(err, ERR_ARG, "policy %s has no setting '%s'; it has %s%s%s%s%s", p->name,
 				text_printable(key, shown, sizeof shown), p->admits_all ? "none" : "chance",
 				p->predictor ? ", model" : "", p->bounds ? ", bounds, look_ahead" : "",
-				layers_of(p) ? ", without" : "", p->priced ? ", price" : "");
+				layers_of(p) ? ", steer, without" : "", p->priced ? ", price" : "");
 	}
 	return 0;
 }

@@ -511,3 +511,27 @@ TEST(test_runs_of_a_table_beside_another_kind_tell_what_it_does)
 	assert_true(ratio[0] > 1.1);
 	near(ratio[1], 1.0);
 }
+
+/* ---- steer ---- */
+
+TEST(test_without_steer_a_slow_job_keeps_its_batch)
+{
+	for (int without = 0; without < 2; without++) {
+		struct steer_report r = { .epochs = 8, .accuracy = NAN };
+		struct steer_answer a = { 0 };
+		struct sched_request q;
+		struct bed b;
+
+		make_with(&b, without, "steer");
+		q = job(&b, 1, 125); /* 64 takes 100 s, in 8 epochs of 12.5 s */
+		q.steer = true;
+		submit(&b, 0, &q);
+		assert_int_equal(next(&b, 0), 1);
+		for (r.epoch = 1; r.epoch <= 3; r.epoch++) {
+			sched_progress(b.s, r.epoch * 30 * S, 1, r.epoch / 8.0, NULL);
+			assert_int_equal(sched_steer(b.s, r.epoch * 30 * S, 1, &r, &a, NULL), 0);
+		}
+		assert_true(without ? a.batch == 64 : a.batch > 64);
+		drop(&b);
+	}
+}

@@ -12,6 +12,7 @@
 #include "predictors/data/curves.h"
 #include "predictors/data/features.h"
 #include "predictors/models/learning_curve.h"
+#include "predictors/models/mixed_run.h"
 #include "predictors/data/score.h"
 #include "tests/support/test.h"
 
@@ -90,6 +91,30 @@ TEST(test_the_law_of_a_world_is_found_again)
 			assert_true(fabs(learning_curve_at(&c, x, position) -
 					 truth(x[NET], x[BATCH], x[AT_EPOCHS], beta[k])) < 0.02);
 		}
+		dataset_free(d);
+	}
+}
+
+/* 3 epochs at 32 and 3 at 512, learnt from runs of one batch only: the world adds up its iterations. */
+TEST(test_runs_whose_batch_changes_are_foretold_from_runs_of_one_batch)
+{
+	static const double beta[] = { 0.3, 0.6, 1.0 };
+
+	for (size_t k = 0; k < 3; k++) {
+		struct dataset *d = world(6, beta[k], 0.01, false);
+		struct predictor p = fit(&curve_ops, "", d);
+		double b = p.ops->batch_power(p.self);
+		double both = mixed_run_effort(3, 32, b) + mixed_run_effort(3, 512, b);
+		double really = mixed_run_effort(3, 32, beta[k]) + mixed_run_effort(3, 512, beta[k]);
+		struct mixed_run_curve m = { 0 };
+
+		assert_true(fabs(b - beta[k]) < 0.05);
+		for (double batch = 32; batch <= 512; batch *= 2)
+			mixed_run_add(&m, mixed_run_effort(6, batch, b), at(&p, 1, batch, 6));
+		mixed_run_settle(&m);
+		assert_true(fabs(mixed_run_at(&m, both) -
+				 truth(1, 64, mixed_run_epochs(really, 64, beta[k]), beta[k])) < 0.03);
+		predictor_release(&p);
 		dataset_free(d);
 	}
 }
