@@ -232,9 +232,9 @@ void cluster_json(const struct daemon *d, struct json_writer *w); /* a member "c
 const char *cluster_words(const struct daemon *d, char *out, size_t size);
 
 /* ---- steer.c ---- */
-int steer_new(struct daemon *d, struct err *err); /* the thread that writes answers; free it after failure, too */
+int steer_new(struct daemon *d, struct err *err); /* the thread that writes answers; free it in any case */
 void steer_free(struct daemon *d);
-bool steer_has_time(const struct daemon *d); /* for an answer: jobs that ask too often do not get one each time */
+bool steer_has_time(const struct daemon *d); /* for an answer: who asks too often does not always get one */
 /* It reported an epoch, and asks how to go on. */
 void steer_ask(struct daemon *d, struct job *job, const struct life_progress *p);
 void steer_answer(struct daemon *d, struct job *job); /* what it was told last is to stand in its folder */

@@ -1,5 +1,5 @@
-/* Jobs that ask after each epoch how to go on: the scheduler decides (core/steer.h), the life of the job writes
- * it down (jobs/life.h), and this file tells the job. See daemon.h.
+/* Jobs that ask after each epoch how to go on: the scheduler decides (core/steer.h), the life of the job
+ * writes it down (jobs/life.h), and this file tells the job. See daemon.h.
  *
  * A job hears of it by a file in its folder that is replaced as a whole (process/record_format.h). A job that
  * is not listening reads nothing, a daemon that is away writes nothing, and both go on with what was there.

@@ -157,6 +157,8 @@ void job_steered_restore(struct job *job); /* from its row */
 /* The changes that `steered` of a row says (NULL: none); returns how many there are. Of more than `max` the
  * last takes the last place. */
 size_t job_steered_read(const char *text, struct job_change *out, size_t max);
+size_t job_changes_read(const struct json *list, struct job_change *out, size_t max); /* the same */
+const char *job_change_why(const struct job_change *c); /* in words */
 /* It has named the batch of its last epoch (NaN: it has not): does it go its own way for long? */
 bool job_steer_deaf(struct job *job, double named);
 const struct job_values *job_values(const struct job *job); /* without any if it is bound to no model */

@@ -72,8 +72,8 @@ enum life_event_kind {
 	LIFE_WAITS,      /* text: its engine has it, or will get it, and has not started it */
 	LIFE_STARTED,    /* at_ns, pid: by its executor or its owner */
 	LIFE_PROGRESS,   /* progress, stop_after */
-	LIFE_STEERED,    /* a report asked how to go on: change, kept; changed: it is another batch, or another
-	                    last epoch */
+	LIFE_STEERED,    /* it reported and asked how to go on: change, kept; changed: it is another batch or
+	                    another last epoch */
 	LIFE_ESTIMATED,  /* estimate, text (why; NULL: a regular look), on_late */
 	LIFE_ENDED,      /* outcome, foreseen_s */
 	LIFE_CANCEL,     /* text: why; NULL: a user asked for it */

@@ -8,6 +8,7 @@
 #include "common/json/json.h"
 #include "common/mem.h"
 #include "common/text/text.h"
+#include "scheduler/core/steer.h"
 #include "scheduler/jobs/jobs.h"
 
 #define DEAF_AFTER 3 /* reports in a row; the answer to one of them may have come too late */
@@ -108,16 +109,12 @@ void job_steered_forget(struct job *job)
 	job->steering = (struct job_steering){ .told = { NAN, NAN, NAN, NAN }, .before = NAN };
 }
 
-size_t job_steered_read(const char *text, struct job_change *out, size_t max)
+size_t job_changes_read(const struct json *list, struct job_change *out, size_t max)
 {
-	struct json *v = NULL;
 	size_t n = 0;
 
-	if (!text || json_parse("steered", text, strlen(text), &v, NULL))
-		return 0;
-	for (const struct json *m = json_first(v); m; m = json_next(m), n++) {
+	for (const struct json *m = json_first(list); m; m = json_next(m), n++) {
 		struct job_change *c = &out[n < max ? n : max - 1]; /* the last one is always there */
-		const char *why = json_string(json_get(m, "why"), "");
 
 		*c = (struct job_change){ .next = { .batch = json_number(json_get(m, "batch"), NAN),
 						    .lr = json_number(json_get(m, "lr"), NAN),
@@ -126,11 +123,31 @@ size_t job_steered_read(const char *text, struct job_change *out, size_t max)
 					  .end_s = json_number(json_get(m, "end_s"), NAN),
 					  .end_upper_s = json_number(json_get(m, "end_upper_s"), NAN),
 					  .accuracy = json_number(json_get(m, "accuracy"), NAN) };
-		snprintf(c->why, sizeof c->why, "%s", why);
+		snprintf(c->why, sizeof c->why, "%s", json_string(json_get(m, "why"), ""));
 		text_utc_parse(json_string(json_get(m, "at"), ""), &c->at_ns);
 	}
+	return n;
+}
+
+size_t job_steered_read(const char *text, struct job_change *out, size_t max)
+{
+	struct json *v = NULL;
+	size_t n;
+
+	if (!text || json_parse("steered", text, strlen(text), &v, NULL))
+		return 0;
+	n = job_changes_read(v, out, max);
 	json_free(v);
 	return n;
+}
+
+const char *job_change_why(const struct job_change *c)
+{
+	for (enum steer_reason r = STEER_KEEPS; r <= STEER_LATE; r++) {
+		if (!strcmp(c->why, steer_reason_name(r)))
+			return steer_reason_text(r);
+	}
+	return strcmp(c->why, JOB_NOT_FOLLOWED) ? c->why : "it does not do as it is told, and is left alone";
 }
 
 void job_steered_restore(struct job *job)

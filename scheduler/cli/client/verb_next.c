@@ -1,6 +1,6 @@
-/* `postrider next`: how a job is to run its next epoch, for scripts in a shell and programs in any language. It
- * reads what the daemon has left in the job's folder (process/record_format.h), or what the job was given at its
- * start, so it works without the daemon and does not wait for it longer than 10 ms. */
+/* `postrider next`: how a job is to run its next epoch, for scripts in a shell and programs in any language.
+ * It reads what the daemon has left in the job's folder (process/record_format.h), or what the job was given
+ * at its start, so it works without the daemon and does not wait for it longer than 10 ms. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

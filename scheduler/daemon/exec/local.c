@@ -405,14 +405,14 @@ static int local_create(struct event_base *base, const struct executor_sink *sin
 		l->base = base;
 		l->sink = *sink;
 		l->tick = event_new(base, -1, 0, on_tick, l);
-		l->wakes = wakes_new(base, on_wake, l);
+		rc = wakes_new(base, on_wake, l, &l->wakes, err);
 		cpus_init(&l->cpus);
 	}
-	if (!l || !l->tick)
+	if (!l || (!rc && !l->tick))
 		rc = err_nomem(err, "the executor");
-	else if (!proc_boot_id(l->boot))
+	else if (!rc && !proc_boot_id(l->boot))
 		rc = err_fail(err, ERR_IO, "cannot read /proc/sys/kernel/random/boot_id: is /proc mounted?");
-	else
+	else if (!rc)
 		rc = spawn_program_init(&l->program, err);
 	if (!rc)
 		rc = spawner_new(&l->spawner, err);

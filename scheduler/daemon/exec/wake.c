@@ -95,23 +95,24 @@ static void on_grown(evutil_socket_t fd, short what, void *owner)
 		event_del(w->event);
 }
 
-struct wakes *wakes_new(struct event_base *base, wake_fn *fn, void *owner)
+int wakes_new(struct event_base *base, wake_fn *fn, void *owner, struct wakes **out, struct err *err)
 {
 	struct wakes *w = mem_calloc(1, sizeof *w);
 
+	*out = NULL;
 	if (!w)
-		return NULL;
+		return err_nomem(err, "the logs of jobs");
 	w->fn = fn;
 	w->owner = owner;
 	w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	w->event = w->fd >= 0 ? event_new(base, w->fd, EV_READ | EV_PERSIST, on_grown, w) : NULL;
-	if (!w->event || event_add(w->event, NULL)) {
-		log_warn("jobs that ask how to go on are answered late: cannot watch logs: %s",
-			 strerror(errno));
-		wakes_free(w);
-		return NULL;
+	if (w->event && !event_add(w->event, NULL)) {
+		*out = w;
+		return 0;
 	}
-	return w;
+	log_warn("jobs that ask how to go on are answered late: cannot watch logs: %s", strerror(errno));
+	wakes_free(w);
+	return 0;
 }
 
 void wakes_free(struct wakes *w)

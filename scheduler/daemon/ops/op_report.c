@@ -133,8 +133,8 @@ static void reply_next(struct request *r)
 	reply_send(r, job->steering.awaits ? daemon_ticket(r->d) : 0);
 }
 
-/* How the next epoch is to be run. With `epoch` it is the report of an advised job, whose owner asks here; the
- * reports of others are in what they print. */
+/* How the next epoch is to be run. With `epoch` it is the report of an advised job, whose owner asks here;
+ * the reports of others are in what they print. */
 void op_next(struct request *r)
 {
 	struct life_progress p = { .epoch = NAN, .epochs = NAN, .accuracy = NAN, .batch = NAN, .asks = true };
