@@ -210,7 +210,8 @@ static bool decide_again(struct daemon *d, const struct job *job, const struct l
 	c->end_upper_s = a.end_upper_s;
 	c->accuracy = a.accuracy;
 	snprintf(c->why, sizeof c->why, "%s", steer_reason_name(a.reason));
-	d->tally.steered[a.reason]++;
+	if (a.reason >= STEER_FASTER)
+		d->tally.steered[a.reason - STEER_FASTER]++;
 	return true;
 }
 

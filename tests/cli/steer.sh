@@ -199,4 +199,14 @@ that "with the file of its folder" grep -q '^after=4$' "$dir/state/jobs/$id/next
 stop_daemon
 run replay --from-history "$dir/state" --verify
 that "the decisions are made again as they were" grep -q "^$(sqlite_jobs) of $(sqlite_jobs) jobs agree" "$dir/out"
+that "but for jobs that ran while the daemon was restarted, which is said" \
+	grep -q '^not judged: how 4 jobs were steered' "$dir/out"
+"$python" - "$dir/state/postrider.db" <<'END'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("UPDATE jobs SET steered=replace(steered,'\"after\":','\"after\":1') WHERE id=1")
+db.commit()
+END
+run replay --from-history "$dir/state" --verify
+that "a job that was told otherwise is named" grep -q '^job 1, steering' "$dir/out"
 finish
