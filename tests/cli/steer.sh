@@ -209,4 +209,17 @@ db.commit()
 END
 run replay --from-history "$dir/state" --verify
 that "a job that was told otherwise is named" grep -q '^job 1, steering' "$dir/out"
+
+# ---- the scripts of docs/EXAMPLES.md: init finds out that they ask ----
+for script in sklearn torch; do
+	if "$python" -c "import $script" 2>/dev/null; then
+		run init -o "$dir/$script" --factor batch=32,64 --factor epochs=1,2 --factor njobs=1 --yes -- \
+			"$python" "$PWD/python/examples/${script}_digits.py" '{batch}' '{epochs}'
+		that "init sees that ${script}_digits.py asks" grep -q '^  steer     yes, it asked' "$dir/out"
+		that "and its description says so" grep -q '^  "steer": true' "$dir/$script/job.json"
+	else
+		skipped "${script}_digits.py" "$script is not installed; Debian: python3-$script"
+	fi
+done
+expect 1 "steering needs the epochs" init --steer -o "$dir/none" --yes -- "$python" "$dir/train.py" '{batch}' 4 asks
 finish

@@ -290,18 +290,6 @@ void job_folder_batches(const struct job_folder *f, struct strbuf *out_working, 
 	profile_design_release(&d);
 }
 
-/* Said once more beside the description, so that a daemon that runs sees a change of it. */
-static bool steers(const struct job_folder *f)
-{
-	struct profile_design d;
-	bool yes;
-
-	profile_design_init(&d);
-	yes = !profile_design_read(&d, f->job, NULL) && d.steer;
-	profile_design_release(&d);
-	return yes;
-}
-
 void job_folder_type(const struct job_folder *f, const char *name, struct strbuf *out)
 {
 	struct strbuf working = { 0 }, failed = { 0 };
@@ -314,8 +302,6 @@ void job_folder_type(const struct job_folder *f, const char *name, struct strbuf
 	strbuf_puts(out, ",\n      \"model\": ");
 	put_string(out, f->model);
 	strbuf_puts(out, ", \"first_after\": 1");
-	if (steers(f))
-		strbuf_puts(out, ", \"steer\": true");
 	if (known && job_folder_has(f->table)) {
 		strbuf_puts(out, ",\n      \"table\": ");
 		put_string(out, f->table);
