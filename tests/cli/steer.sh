@@ -221,5 +221,5 @@ for script in sklearn torch; do
 		skipped "${script}_digits.py" "$script is not installed; Debian: python3-$script"
 	fi
 done
-expect 1 "steering needs the epochs" init --steer -o "$dir/none" --yes -- "$python" "$dir/train.py" '{batch}' 4 asks
+expect 2 "steering needs the epochs" init --steer -o "$dir/none" --yes -- "$python" "$dir/train.py" '{batch}' 4 asks
 finish
