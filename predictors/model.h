@@ -21,7 +21,7 @@ struct model_target {                   /* the model of one target; ops NULL: th
 	struct score_summary score;     /* on held-out rows */
 	char scored_by[96];             /* "5-fold, grouped by network,cpus,njobs,batch" */
 	char residuals_by[48];          /* "out-of-bag" or "5-fold" */
-	size_t n_rows;                  /* rows it was trained on */
+	size_t n_rows;                  /* it was trained on; those of one run are one */
 	double *importance;             /* features->n, NULL if the model has none */
 	double *permutation;            /* features->n: rise of the MSE when the column is shuffled, or
 	                                 * NULL */
@@ -59,7 +59,9 @@ struct model_errors {
 };
 /* The logarithm of a bound over the time: `above` within the table. */
 double model_widened(const struct model_errors *e, double above);
-struct model_errors model_errors_at(const struct model *m, const struct model_target *t, const double *x);
+/* runs: of the family of x, which the table does not have, have ended and told (spread.h). */
+struct model_errors model_errors_at(const struct model *m, const struct model_target *t, const double *x,
+                                    double runs);
 /* The upper bound of the time (or accuracy) of row x, whose prediction and quantile are at hand: wider
  * outside the training ranges (widening.h). */
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,

@@ -11,7 +11,6 @@
 
 #define MAX_ROWS 2000 /* of the table that is held out from; larger ones are thinned evenly */
 #define END_SHARE 0.15 /* of the rows that an end holds at least, if levels are left */
-#define MIN_LEVELS 3
 #define FULL_FROM 0.25 /* of the range beyond its end: from there on bounds are wider by the whole factor */
 
 enum side { SIDE_BOTH, SIDE_TRAIN, SIDE_TEST };
@@ -206,7 +205,7 @@ int widening_estimate(const struct grid_point *model, const struct dataset *d, c
 	for (size_t f = 0; f < d->n_features; f++) {
 		size_t n = is_factor(part, f) ? dataset_levels(part, f, level) : 0;
 
-		for (int top = 0; n >= MIN_LEVELS && top < 2; top++) {
+		for (int top = 0; n >= WIDENING_LEVELS && top < 2; top++) {
 			if (!top && is_without(part, f, level[0]))
 				continue;
 			all.end[all.n] = end_of(part, f, level, n, top);
@@ -282,14 +281,18 @@ void widening_of_names(double *widening, const struct features *f)
 			widening[i] = worst;
 }
 
-double widening_at(const double *widening, const struct features *f, const double *x)
+double widening_at(const double *widening, const struct features *f, const double *x, double *out_names)
 {
 	double most = 1.0;
 
+	*out_names = 1.0;
 	for (size_t i = 0; widening && i < f->n; i++) {
-		if (isnan(x[i]) != isnan(f->feature[i].min))
-			most = fmax(most, feature_is_category(&f->feature[i]) ? widening[i]
-									      : worst_of(widening, f));
+		bool amiss = isnan(x[i]) != isnan(f->feature[i].min);
+
+		if (amiss && feature_is_category(&f->feature[i]))
+			*out_names = fmax(*out_names, widening[i]);
+		else if (amiss)
+			most = fmax(most, worst_of(widening, f));
 		else if (x[i] < f->feature[i].min || x[i] > f->feature[i].max)
 			most = fmax(most, pow(widening[i], way_out(&f->feature[i], x[i])));
 	}

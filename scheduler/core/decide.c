@@ -337,11 +337,13 @@ void decide_judge(const struct decide_params *p, struct candidate *c)
 		c->reasons |= REASON_BEYOND_MODEL;
 	else if (objective && by_bounds(p) && isnan(c->guard_s))
 		c->reasons |= REASON_NO_BOUND;
-	else if (objective && !(decide_needed_s(p, c) <= p->slo_s))
+	else if (objective &&
+		 (!(decide_needed_s(p, c) <= p->slo_s) || (c->way > 0.0 && c->wait_s + c->time_s > p->slo_s)))
 		c->reasons |= REASON_SLO_EXCEEDED;
 	if (objective && by_bounds(p) && !isnan(c->chance)) /* rounding must not contradict the bound */
-		c->chance = decide_needed_s(p, c) <= p->slo_s ? fmax(c->chance, p->confidence)
-							      : fmin(c->chance, nextafter(p->confidence, 0));
+		c->chance = !(c->reasons & REASON_SLO_EXCEEDED)
+				    ? fmax(c->chance, p->confidence)
+				    : fmin(c->chance, nextafter(p->confidence, 0));
 	c->feasible = !(c->reasons & (REASON_NO_BOUND | REASON_SLO_EXCEEDED | REASON_UNSTABLE |
 				      REASON_BEYOND_MODEL | REASONS_HARD));
 }
@@ -453,7 +455,7 @@ static void tell_bound(const struct decide_rows *r, struct candidate *c)
 	c->upper_s = belief_bound_at(
 		belief_with((struct belief){ c->time_s, c->spread }, s->later.shift, s->later.spread),
 		r->spreads);
-	overtaken_s = end_s + s->waits_share * (r->p->slo_s - end_s) - c->wait_upper_s;
+	overtaken_s = end_s + s->waits_share * waits_room_s(end_s, r->p->slo_s) - c->wait_upper_s;
 	if (c->feasible && c->wait_s > 0.0 && overtaken_s > c->upper_s)
 		c->upper_s = overtaken_s;
 	if (c->feasible && c->upper_s > limit_s)
@@ -637,6 +639,49 @@ static int check(const struct decide_params *p, size_t n_batches, struct err *er
 	return 0;
 }
 
+/* The fastest by its bound of those with as many epochs that there is room for; NULL: there is none. */
+static const struct candidate *fastest_of(const struct decision *d, size_t epochs, size_t n_epochs)
+{
+	const struct candidate *best = NULL;
+
+	for (size_t i = epochs; i < d->n_candidates; i += n_epochs) {
+		const struct candidate *c = &d->candidate[i];
+
+		if (!(c->reasons & REASONS_NO_ROOM) && c->guard_s > 0.0 && c->beyond < 0 &&
+		    (!best || c->guard_s < best->guard_s))
+			best = c;
+	}
+	return best;
+}
+
+/* A job that steers needs the fastest batch to fit after its first epoch, and the batch that it begins with
+ * to be expected in time. Nobody knows whom a candidate harms that was not played: it stays as it is. */
+static void lean_on_the_fastest(const struct decide_rows *r, struct decision *d)
+{
+	size_t n = r->p->epochs ? r->p->n_epochs : 1;
+
+	for (size_t e = 0; e < n; e++) {
+		const struct candidate *fastest = fastest_of(d, e, n);
+		double guard_s = fastest ? fastest->guard_s : NAN, epochs = NAN;
+
+		if (r->epochs >= 0)
+			epochs = r->p->epochs ? r->p->epochs[e] : r->p->job->number[r->epochs];
+		for (size_t i = e; i < d->n_candidates && epochs >= 1.0 && fastest; i += n) {
+			struct candidate *c = &d->candidate[i];
+			double way_s = guard_s + (c->guard_s - guard_s) / epochs;
+
+			if (isnan(c->delays_s) || !(way_s < c->guard_s))
+				continue;
+			c->guard_s = way_s;
+			way_s = fastest->time_s + (c->time_s - fastest->time_s) / epochs;
+			c->way = fmin(way_s / c->time_s, 1.0);
+			if (c->time_s > fastest->time_s && c->accuracy > fastest->accuracy)
+				c->way_per_s = (c->accuracy - fastest->accuracy) /
+					       (c->time_s - fastest->time_s);
+		}
+	}
+}
+
 int decide(const struct decide_params *p, struct decision *out, struct err *err)
 {
 	const struct model *m = p->model;
@@ -694,6 +739,8 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 		decide_predict_all(&rows, NULL, out, false, NULL);
 	if (status)
 		return status;
+	if (m && scene && scene->steers)
+		lean_on_the_fastest(&rows, out);
 	for (size_t i = 0; i < out->n_candidates; i++) {
 		if (m)
 			decide_judge(p, &out->candidate[i]);

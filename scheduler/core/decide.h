@@ -55,6 +55,9 @@ struct candidate {
 	                                 foreseen. Promises rest on them: later jobs are admitted only if they
 	                                 hold. guard_s NaN: no bound; both NaN: unstable */
 	double spread;                /* of the logarithm of time_s (predictors/belief.h); NaN: no bound */
+	double way, way_per_s;        /* of a job that steers: the part of time_s that one epoch so and the
+	                                 others with the fastest batch would take, and the accuracy that each
+	                                 second less costs on this way; 0: it does not steer */
 	double upper_s;               /* the bound for users: later jobs may slow it down, but not past an
 	                                 objective that is promised. At least guard_s; NaN: no bound */
 	double model_s;               /* the model's time, before the corrections learnt since (adapt.h) */
@@ -128,6 +131,9 @@ struct decide_neighbour {             /* a job that runs or waits */
 	bool guarded;                 /* it waits, and may not start later than without the candidate */
 	double until_s;               /* its objective ends then, promised or not; INFINITY: it has none */
 	double worth;                 /* value x accuracy, if it is in time then */
+	double way, per_s;            /* of one that steers: the part of its time in which it could end, and
+	                                 what of its worth each second past until_s costs it, as it goes
+	                                 faster then; 0: it does not steer */
 	double spread;                /* of the logarithm of its time, what arrivals to come do included */
 };
 
@@ -165,6 +171,8 @@ struct decide_scene {
 	bool starting;
 	bool by_chance;               /* it asks for no promise: of those that are not in time by their bounds
 	                                 the likeliest is to be played */
+	bool steers;                  /* it asks again while it runs (steer.h): a promise needs the fastest
+	                                 batch to fit after one epoch, and this one to be expected in time */
 	bool indifferent;             /* no job has a promise or is guarded, so their times matter little */
 	double memory_mb, memory_mb_per_record; /* that the job needs; NaN: not known */
 	double memory_limit_mb;       /* a candidate that needs more is not feasible; INFINITY: no limit */
@@ -177,7 +185,7 @@ struct decide_scene {
 	struct spread_level level;    /* what runs of its family say of the job; all zero: nothing */
 	bool new_family;              /* the model's table has none of its family */
 	struct later_effect later;    /* what arrivals to come do to its time; all zero: nothing */
-	double waits_share;           /* if it has to wait: the part of the time left to its limit that later
+	double waits_share;           /* if it has to wait: the part of its room (waits_room_s()) that later
 	                                 jobs may take (later.h) */
 	struct decide_scratch *scratch; /* for a policy that looks ahead */
 };
@@ -214,9 +222,11 @@ int decide_likeliest(const struct decision *d, double least_chance, unsigned rea
  * out_own (may be NULL): the times of the job. */
 int decide_probe(const struct decide_scene *s, const struct fluid_job *job, uint64_t *out_breaks,
                  struct fluid_times *out_own, struct err *err);
-/* Does a job that is expected to end at end_s meet its deadline by its bound? */
 /* The chance that the job is in time if it is expected to end then. */
 double decide_chance_at(const struct decide_neighbour *n, double end_s);
+/* What it is worth then: by that chance, and less accurate if it has to go faster. */
+double decide_worth_at(const struct decide_neighbour *n, double end_s);
+/* Does a job that is expected to end at end_s meet its deadline by its bound? */
 bool decide_in_time(const struct decide_neighbour *n, double end_s);
 
 /* How many seconds a second of work takes among `processes`: S of queueing/fluid.h. */

@@ -301,9 +301,22 @@ static double deadline_s(const struct decide_neighbour *n)
 	return n->deadline_s + SAME * fabs(n->deadline_s) + SAME;
 }
 
+/* It is expected to end then, and could end so early: it steers. */
+static double soonest_s(const struct decide_neighbour *n, double end_s)
+{
+	return n->way > 0.0 ? end_s * n->way : end_s;
+}
+
 double decide_chance_at(const struct decide_neighbour *n, double end_s)
 {
-	return belief_chance((struct belief){ end_s, n->spread }, n->until_s);
+	return belief_chance((struct belief){ soonest_s(n, end_s), n->spread }, n->until_s);
+}
+
+double decide_worth_at(const struct decide_neighbour *n, double end_s)
+{
+	double faster_s = fmin(fmax(end_s - n->until_s, 0.0), end_s - soonest_s(n, end_s));
+
+	return n->worth * decide_chance_at(n, end_s) - (faster_s > 0.0 ? n->per_s * faster_s : 0.0);
 }
 
 bool decide_in_time(const struct decide_neighbour *n, double end_s)
@@ -323,7 +336,7 @@ static bool breaks(const struct decide_neighbour *n, const struct fluid_times *b
 	if (isinf(n->deadline_s))
 		return false;
 	return (decide_in_time(n, before->end_s) && !decide_in_time(n, after->end_s)) ||
-	       (before->end_s <= deadline_s(n) && after->end_s > deadline_s(n));
+	       (soonest_s(n, before->end_s) <= deadline_s(n) && soonest_s(n, after->end_s) > deadline_s(n));
 }
 
 static double most_slow(const struct decide_scene *s, uint16_t feels)
@@ -392,7 +405,7 @@ static double harm_to(const struct decide_neighbour *n, double before_s, double 
 {
 	if (isinf(n->until_s) || !(n->worth > 0.0) || !(with_s > 0.2 * n->until_s)) /* in time by far */
 		return 0.0;
-	return n->worth * (decide_chance_at(n, before_s) - decide_chance_at(n, with_s));
+	return decide_worth_at(n, before_s) - decide_worth_at(n, with_s);
 }
 
 /* Jobs that are not wanted count if they ended before the candidate, whose end is end_s. */

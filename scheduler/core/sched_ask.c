@@ -75,13 +75,13 @@ static struct sched_estimate estimate_of(struct sched *s, const struct live *j, 
 	e.chance = live_chance(s, j, t->end_s, load_to_come(s, t->end_s, now_ns), now_ns);
 	e.late = j->promised && e.chance < 0.5;
 	e.sure = e.late && sure_late(s, j, t->end_s, now_ns);
-	if (isnan(ratio) && j->running && j->progress.last.n) { /* it is its own model */
+	if ((isnan(ratio) || j->steer.last) && j->running && j->progress.last.n) { /* it is its own model */
 		struct belief b = { t->end_s, spread_left(s, j, now_ns) };
 
 		e.end_high_s = belief_bound(b, belief_asks(j->r.confidence));
 		e.end_low_s = belief_bound(b, 1.0 - belief_asks(j->r.confidence));
 	}
-	if (isnan(ratio))
+	if (isnan(ratio) || j->steer.last)
 		return e;
 	/* As the upper bound is a factor above, the lower is one below: times are never negative. A
 	 * confidence below one half may have its bound below the expectation. */

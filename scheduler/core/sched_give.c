@@ -53,7 +53,7 @@ double give_worth_of_others(const struct sched *s, const struct fluid_times *t, 
 		const struct decide_neighbour *of = &s->neighbour[i];
 
 		if (i != seat && !t[i].never && !isinf(of->until_s) && of->worth > 0.0)
-			sum += of->worth * decide_chance_at(of, t[i].end_s);
+			sum += decide_worth_at(of, t[i].end_s);
 	}
 	return sum;
 }

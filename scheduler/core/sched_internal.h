@@ -25,6 +25,7 @@
  * millisecond. */
 #define SCENE_WINDOW 512
 #define SCENE_STREAMS 64
+#define MANY 256 /* running and planned jobs: with more, fewer plays are made in one call */
 #define MOST_HOLDS 4 /* places behind the end of another job that are tried for one */
 
 struct steered {                      /* of a running job that asks for its batch again (sched_steer.c) */
@@ -37,7 +38,6 @@ struct steered {                      /* of a running job that asks for its batc
 	                                 it began with */
 	double effort;                /* of these epochs (mixed_run.h) */
 	double seen_low, seen_high;   /* the batches that it has run */
-	double fast;                  /* part of rest_s that the fastest way would take; 0: not known */
 	double changes;
 	int64_t counted_ns;           /* a job that was restored: its work is known at this time, and counts
 	                                 from then on */
@@ -202,7 +202,7 @@ struct sched {
 	double plan_first_s;          /* the first start or end in it */
 	bool plan_holds;              /* every promise in it */
 
-	bool looked;                  /* sched_looked() */
+	bool looked, unfinished;      /* sched_looked(), sched_unfinished() */
 	int64_t quiet_ns;             /* sched_next() had nothing to start then, and nothing has changed;
 	                                 INT64_MIN: it may */
 	uint64_t round, stamp;        /* counts tries of sched_next() after a change; scenes */
@@ -374,8 +374,8 @@ int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r
 		  struct seat *out_seat, bool *out_by_chance, struct err *err);
 void place_take(struct sched *s, uint32_t place, const struct seat *seat); /* takes that seat */
 void place_restored(struct sched *s, uint32_t place);
-/* Seats for those that are due by now. */
-void place_due(struct sched *s, int64_t now_ns);
+/* Seats for those that are due by now. False: there are more of them than one event has time for. */
+bool place_due(struct sched *s, int64_t now_ns);
 /* A seat for a job without a promise that waits nowhere at the moment. */
 void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
 
@@ -391,8 +391,6 @@ double give_worth_of_others(const struct sched *s, const struct fluid_times *t, 
 bool steer_on(const struct sched *s, const struct live *j); /* its batch may be decided again */
 /* The part of the work that is done, of one that reports this part of its epochs. */
 double steer_part(const struct steered *t, double done);
-/* What the bound of its end is to be multiplied with, where the fastest way counts. */
-double steer_flex(const struct live *j);
 int steer_restore(struct live *j, const char *kept, struct err *err);
 
 /* ---- sched_price.c ---- */

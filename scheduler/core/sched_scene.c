@@ -32,11 +32,13 @@ static struct decide_neighbour neighbour_of(const struct live *j, int64_t now_ns
 {
 	return (struct decide_neighbour){
 		.id = j->r.id,
-		.ratio = live_ratio(&j->taken, j->taken.guard_s) * steer_flex(j),
+		.ratio = live_ratio(&j->taken, j->taken.guard_s),
 		.deadline_s = promises && j->promised ? live_until_s(j->deadline_ns, now_ns) : INFINITY,
 		.guarded = promises && j->due && j->r.priority >= priority,
 		.until_s = live_until_s(j->deadline_ns, now_ns) * j->limit_part,
 		.worth = price_value(&j->r) * (isfinite(j->taken.accuracy) ? j->taken.accuracy : 1.0),
+		.way = j->taken.way,
+		.per_s = price_value(&j->r) * j->taken.way_per_s,
 		.spread = j->spread_later,
 	};
 }
@@ -338,6 +340,7 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		.guess_s = r->guess_s > 0.0 ? r->guess_s : NAN,
 		.indifferent = !at->promises,
 		.by_chance = at->by_chance,
+		.steers = r->steer && s->looks_ahead && !(s->policy.without & LAYER_STEER),
 		.memory_mb = r->memory_mb,
 		.memory_mb_per_record = r->memory_mb_per_record,
 		.memory_limit_mb = limit_mb,

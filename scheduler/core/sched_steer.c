@@ -35,11 +35,6 @@ double steer_part(const struct steered *t, double done)
 	return fmin(t->from_part + fmax(epoch - t->from_epoch, 0.0) * t->step, 1.0);
 }
 
-double steer_flex(const struct live *j)
-{
-	return j->running && j->steer.fast > 0.0 ? j->steer.fast : 1.0;
-}
-
 double sched_as_started_s(const struct sched *s, uint64_t id, double actual_s)
 {
 	uint32_t place = job_index_find(&s->index, id);
@@ -224,15 +219,13 @@ static bool choose(const struct asked *a, struct steer_case *c, struct steer_pla
 }
 
 /* The plan is taken over: the work that is left is another. */
-static void follow(struct sched *s, struct asked *a, const struct steer_plan *p, uint32_t end,
-		   const struct steer_case *c)
+static void follow(struct sched *s, struct asked *a, const struct steer_plan *p, uint32_t end)
 {
 	struct live *j = a->j;
 	struct steered *t = a->t;
 	unsigned left = end - t->epoch;
 	double done = j->progress.last.done, rest_s = plan_work_s(a, p, left), spread, times;
 	const struct candidate *to = &s->trial->candidate[s->trial->n_candidates / a->n * p->first];
-	size_t fastest = steer_fastest(c);
 
 	times = done + (1.0 - done) * rest_s / left_by_plan_s(t, &j->progress);
 	progress_scale(&j->progress, times);
@@ -240,7 +233,6 @@ static void follow(struct sched *s, struct asked *a, const struct steer_plan *p,
 	t->from_part = j->progress.last.done;
 	t->step = (1.0 - t->from_part) * a->work_s[p->first] / rest_s;
 	t->rest_s = rest_s;
-	t->fast = fmin((a->work_s[p->first] + (left - 1.0) * a->work_s[fastest]) / rest_s, 1.0);
 	t->last = end;
 	j->total_s = j->done_s + progress_left_s(&j->progress, &spread);
 	if (p->first != a->now) {
@@ -252,6 +244,11 @@ static void follow(struct sched *s, struct asked *a, const struct steer_plan *p,
 		j->taken.disk_share = to->disk_share;
 		j->taken.memory_mb = live_memory_mb(&j->r, to->decision);
 	}
+	j->taken.way = p->way;
+	j->taken.way_per_s = p->per_s;
+	/* Neighbours keep away from its promise as far as it needs, see guard_s. */
+	if (j->taken.guard_s > 0.0 && p->end_s > 0.0)
+		j->taken.guard_s = j->taken.time_s * p->way_s / p->end_s;
 	if (!isnan(p->accuracy))
 		j->taken.accuracy = p->accuracy;
 	if (!isnan(j->taken.epochs))
@@ -308,7 +305,7 @@ static bool decide_again(struct sched *s, int64_t now_ns, struct asked *a, struc
 				      .end_s = p.end_s,
 				      .end_upper_s = p.upper_s,
 				      .accuracy = p.accuracy };
-	follow(s, a, &p, end, &c);
+	follow(s, a, &p, end);
 	return true;
 }
 
@@ -454,7 +451,9 @@ static void carry_all(struct carry *c, struct live *j)
 			&t->effort,
 			&t->seen_low,
 			&t->seen_high,
-			&t->fast,
+			&j->taken.guard_s,
+			&j->taken.way,
+			&j->taken.way_per_s,
 			&t->changes,
 			&t->curve.last,
 			&t->curve.w,

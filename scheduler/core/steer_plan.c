@@ -43,10 +43,26 @@ static struct steer_plan plan_of(const struct steer_case *c, size_t first, unsig
 	return p;
 }
 
-/* With the fastest after the next epoch. */
+static void find_way(const struct steer_case *c, size_t fastest, struct steer_plan *io)
+{
+	const struct steer_plan way = plan_of(c, io->first, 1, fastest);
+
+	io->way_s = way.upper_s;
+	io->way = fmin(way.end_s / io->end_s, 1.0);
+	io->per_s = io->accuracy > way.accuracy && io->end_s > way.end_s
+			    ? (io->accuracy - way.accuracy) / (io->end_s - way.end_s)
+			    : 0.0;
+}
+
+/* The bound with the fastest after the next epoch. */
+static double way_s(const struct steer_case *c, size_t next, size_t fastest)
+{
+	return plan_of(c, next, 1, fastest).upper_s;
+}
+
 static bool is_safe(const struct steer_case *c, size_t next, size_t fastest)
 {
-	return plan_of(c, next, 1, fastest).upper_s <= c->left_s;
+	return way_s(c, next, fastest) <= c->left_s;
 }
 
 /* ---- the hull ---- */
@@ -158,6 +174,7 @@ bool steer_plan(const struct steer_case *c, struct steer_plan *out)
 		    is_safe(c, c->now, hull[0])) {
 			*out = kept;
 			out->reason = STEER_KEEPS;
+			find_way(c, hull[0], out);
 			return true;
 		}
 	}
@@ -171,5 +188,6 @@ bool steer_plan(const struct steer_case *c, struct steer_plan *out)
 	}
 	*out = best;
 	out->reason = reason_of(c, next, hull[0], &without);
+	find_way(c, hull[0], out);
 	return true;
 }

@@ -54,7 +54,11 @@ struct steer_plan {
 	size_t first, then;     /* the next epoch and n_first - 1 more with the first */
 	unsigned n_first;
 	double end_s, upper_s;  /* expected, and the bound */
+	double way_s;           /* the bound with the fastest after the next epoch: the promise rests on it */
 	double accuracy, worth; /* NaN: nothing is known of accuracies, and then `worth` is of the effort */
+	double way;             /* the part of end_s that it is expected to take so */
+	double per_s;           /* accuracy that each second less costs it, on the way to the fastest; 0: it
+	                           has none */
 	enum steer_reason reason;
 };
 

@@ -176,6 +176,8 @@ void carry_turns(struct daemon *d)
 			return;
 		}
 	}
+	if (!d->draining && sched_unfinished(d->sched))
+		daemon_later(d);
 }
 
 /* ---- the store: what is on disk ---- */
@@ -378,6 +380,7 @@ static void on_progress(void *owner, const struct exec_progress *p)
 	struct life_progress is = { .epoch = p->epoch,
 				    .epochs = p->epochs,
 				    .accuracy = p->accuracy,
+				    .run_s = p->elapsed_s,
 				    .batch = p->batch,
 				    .asks = p->asks };
 

@@ -77,6 +77,8 @@ void job_drop_live_parts(struct job *job)
 	job_set_waits(job, NULL);
 	free(job->epoch_choice);
 	job->epoch_choice = NULL;
+	free(job->told);
+	job->told = NULL;
 	job->n_epoch_choices = 0;
 	free(job->batch);
 	job->batch = NULL;

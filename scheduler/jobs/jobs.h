@@ -11,6 +11,7 @@
 #include "predictors/data/features.h"
 #include "scheduler/config/job_type.h"
 #include "scheduler/core/learn/own_curve.h"
+#include "scheduler/jobs/told_epochs.h"
 #include "scheduler/jobs/names.h"
 #include "scheduler/jobs/record.h"
 #include "scheduler/jobs/users.h"
@@ -88,6 +89,8 @@ struct job {
 	char *waits_for;               /* why it has not begun: what the machine lacks or lacked, or what its
 	                                  engine says; NULL: nothing, or it has begun */
 	int64_t ready_ns;
+	struct waiter *waiter;         /* it is not with the scheduler; NULL: it is. daemon/waiting.c */
+	struct awaited *awaited;       /* the jobs that wait for its end; NULL: there was none */
 	uint64_t after_ended;          /* bit i: the i-th of the jobs that it waits for has ended */
 	uint64_t after_bad;            /* the first of them that did not end well, in this state; 0: none */
 	enum job_state after_state;
@@ -98,6 +101,7 @@ struct job {
 	char *decision_text;           /* of an advised job: what was decided for its start */
 	double epoch, epochs, epoch_accuracy; /* progress; NaN: none */
 	struct own_curve curve;      /* of the accuracies so far */
+	struct told_epochs *told;    /* when its epochs ended; NULL: none was told, or there was no memory */
 	int64_t counted_ns;            /* since when it is part of the load */
 	double jobs_before_s, processes_before_s; /* integrals of the load at that time: see life.c */
 	double other_before_s, other_span_before_s; /* the same of the work of others */

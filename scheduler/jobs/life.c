@@ -357,7 +357,7 @@ static double thousandth(double v)
 }
 
 /* The row of the table of observations that the run makes, in l->value. Returns how many values it has. */
-static size_t observation(struct life *l, const struct job *job)
+static size_t observation(struct life *l, const struct job *job, double run_s)
 {
 	const struct job_type *t = job->type;
 	bool gpus = job->row.gpus > 0; /* unless a parameter of the type is called so */
@@ -367,9 +367,10 @@ static size_t observation(struct life *l, const struct job *job)
 	double njobs = fmax(1.0, (l->jobs_integral_s - job->jobs_before_s) / span_s);
 	double processes = fmax(job->row.cpus, (l->processes_integral_s - job->processes_before_s) / span_s);
 	bool lr_is_param = false;
+	const char *told;
 	size_t n = 0;
 
-	_Static_assert(JOB_TYPE_MAX_PARAMS + 8 <= OBSERVED_MAX, "room for all columns");
+	_Static_assert(JOB_TYPE_MAX_PARAMS + 9 <= OBSERVED_MAX, "room for all columns");
 	for (size_t i = 0; t && i < t->n_params; i++) {
 		const char *name = t->param[i].name;
 		double number = job->bound->params.number[i];
@@ -398,6 +399,9 @@ static size_t observation(struct life *l, const struct job *job)
 	if (!isnan(l->other_load))
 		l->value[n++] =
 			(struct observed){ SCHEMA_OTHER_COLUMN, NULL, thousandth(other_beside(l, job)) };
+	told = job->told && t && t->epochs_param ? told_epochs_text(job->told, job->epochs, run_s) : NULL;
+	if (told)
+		l->value[n++] = (struct observed){ EPOCHS_TOLD, told, NAN };
 	return n;
 }
 
@@ -454,6 +458,8 @@ static bool again(struct life *l, struct job *job, const struct exec_outcome *o,
 	job->epoch = job->epochs = job->epoch_accuracy = NAN;
 	job->curve = (struct own_curve){ 0 };
 	job_steered_forget(job);
+	free(job->told);
+	job->told = NULL;
 	jobs_set_state(l->jobs, job, JOB_QUEUED);
 	save(out, job);
 	act(out, LIFE_FORGET, job);
@@ -500,7 +506,7 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 
 		a->time_s = (double)(r->ended_ns - started_ns) / 1e9;
 		a->value = l->value;
-		a->n_values = observation(l, job);
+		a->n_values = observation(l, job, a->time_s);
 	}
 	jobs_set_state(l->jobs, job, state);
 	save(out, job);
@@ -598,6 +604,10 @@ static void progress(const struct life_event *e, struct life_actions *out)
 		job->epochs = e->progress->epochs;
 		job->epoch_accuracy = e->progress->accuracy;
 		own_curve_add(&job->curve, job->epoch, job->epoch_accuracy);
+		if (!job->told)
+			job->told = mem_calloc(1, sizeof *job->told);
+		if (job->told)
+			told_epochs_add(job->told, job->epoch, e->progress->run_s, job->epoch_accuracy);
 		if (!(job->epochs > 0.0 && job->epoch >= 0.0 && job->epoch <= job->epochs))
 			return; /* it says nothing about when the job will end */
 	}

@@ -89,6 +89,7 @@ enum life_event_kind {
 
 struct life_progress {               /* NaN: not known */
 	double epoch, epochs, accuracy;
+	double run_s;                /* since the start */
 	double batch;                /* that it says it ran the epoch with */
 	bool asks;                   /* how to go on */
 };

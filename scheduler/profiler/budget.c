@@ -1,9 +1,9 @@
 /* A campaign with a budget: which run comes next, and what the time has bought. Runs are taken by what they
  * tell and not in the order of the plan. First the plain case: one job, the middle of everything, and the
  * fewest epochs above one, so that the run tells its start from its epochs. Then each factor by itself, then
- * two at a time, and replications last; among equals the short ones first. The longest run that users will
- * ask for comes after each factor by itself, if it has to be cut; a quarter of the time is kept for it. See
- * campaign.h. */
+ * two at a time, and replications last; among equals the short ones first, and so larger batches before
+ * smaller ones. The longest run that users will ask for comes after each factor by itself, if it has to be
+ * cut; a quarter of the time is kept for it. See campaign.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

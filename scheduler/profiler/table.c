@@ -345,6 +345,33 @@ static void guess_epochs(const struct profile_factor *f, const size_t *count, do
 	}
 }
 
+/* An iteration has a fixed part and one for its records, so a level that nobody has measured takes
+ * c + d / batch, through the two nearest that were. With one of them it takes the longer of what it may: as
+ * long for more records, in proportion to the iterations for fewer. A run that does not fit buys nothing. */
+static void guess_batches(const struct profile_factor *f, const size_t *count, double *effect)
+{
+	for (size_t l = 0; l < f->n_levels; l++) {
+		double batch = atof(f->level[l]), at[2] = { NAN, NAN }, took[2] = { NAN, NAN }, each;
+		double away[2] = { INFINITY, INFINITY };
+
+		for (size_t i = 0; i < f->n_levels && !count[l]; i++) {
+			double far = fabs(log(atof(f->level[i]) / batch));
+			size_t k = far < away[0] ? 0 : 1;
+
+			if (!count[i] || !(far < away[1]))
+				continue;
+			if (!k)
+				at[1] = at[0], took[1] = took[0], away[1] = away[0];
+			at[k] = atof(f->level[i]), took[k] = exp(effect[i]), away[k] = far;
+		}
+		if (isnan(at[0]))
+			continue;
+		each = isnan(at[1]) ? batch < at[0] ? took[0] * at[0] : 0.0
+				    : fmax((took[0] - took[1]) / (1.0 / at[0] - 1.0 / at[1]), 0.0);
+		effect[l] = log(fmax(took[0] + each * (1.0 / batch - 1.0 / at[0]), 0.5 * took[0]));
+	}
+}
+
 void profile_estimate_make(const struct profile_journal *j, struct profile_estimate *out)
 {
 	size_t count[PROFILE_MAX_FACTORS][PROFILE_MAX_LEVELS] = { { 0 } };
@@ -376,6 +403,8 @@ void profile_estimate_make(const struct profile_journal *j, struct profile_estim
 		}
 		if (j->design->factor[f].number && !strcmp(j->design->factor[f].name, "epochs"))
 			guess_epochs(&j->design->factor[f], count[f], out->effect[f]);
+		if (j->design->factor[f].number && !strcmp(j->design->factor[f].name, "batch"))
+			guess_batches(&j->design->factor[f], count[f], out->effect[f]);
 	}
 }
 

@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/text/text.h"
+#include "predictors/models/mixed_run.h"
 #include "sim/measured/measured_fold.h"
 #include "sim/world/sharing.h"
 #include "sim/world/ops.h"
@@ -30,6 +31,8 @@ struct measured_run {
 	double load_scale; /* processes here to processes there */
 	struct sharing *sharing; /* the payload of a job is its course */
 };
+
+#define MOST_POWER 2.0 /* beta of the curve: beyond, it is noise of the table */
 
 enum { EXTRA_ACCURACY }; /* in sharing_job.extra */
 
@@ -253,7 +256,7 @@ static int shared_job(const struct measured_run *r, const struct world_job *j, s
 	*out = (struct sharing_job){ .id = j->id,
 				     .cpus = r->world->trace->kind[j->kind].cpus,
 				     .slow = j->draws.slow,
-				     .until = isnan(j->draws.fails_at) ? 1.0 : j->draws.fails_at,
+				     .until = world_job_until(j),
 				     .payload = course };
 	if (!measured_ask(r->fold, &q, course, &out->extra[EXTRA_ACCURACY]))
 		return err_fail(err, ERR_ARG, "job %llu: its categories were not measured",
@@ -323,6 +326,48 @@ static bool measured_stop(void *run, double now_s, uint64_t id, struct world_end
 	return true;
 }
 
+/* By how much more a larger batch takes from the iterations than fewer epochs do: beta of the law, as the
+ * accuracies of these categories have it. NaN: the table does not vary both. */
+static double batch_power(const struct measured_run *r, uint32_t combo)
+{
+	const struct measured_table *t = r->world->table;
+	const double *slope = r->fold->accuracy_slope + combo * t->n_axes;
+	double by_epochs = t->epochs_axis < 0 ? 0.0 : slope[t->epochs_axis];
+
+	return by_epochs > 0.0 ? fmin(fmax(-slope[t->batch_axis] / by_epochs, 0.0), MOST_POWER) : NAN;
+}
+
+static int measured_mixed(const void *run, const struct world_job *j, const struct world_stage *stage,
+			  size_t n, double *out, struct err *err)
+{
+	const struct measured_run *r = run;
+	struct mixed_run_curve curve = { 0 };
+	struct measured_question q = { .time_u = j->draws.time_u, .accuracy_u = j->draws.accuracy_u };
+	struct measured_course course;
+	double beta, effort = 0.0, epochs = 0.0, accuracy;
+	int rc = put_question(r->world, j, &q, err);
+
+	if (rc)
+		return rc;
+	beta = batch_power(r, q.combo);
+	for (size_t i = 0; i < n; i++) {
+		effort += mixed_run_effort(stage[i].epochs, stage[i].batch, beta);
+		epochs += stage[i].epochs;
+	}
+	for (size_t i = 0; i < n + r->world->kinds.n_batches; i++) {
+		double batch = i < n ? stage[i].batch : r->world->kinds.batch[i - n];
+
+		q.value[r->world->table->batch_axis] = batch;
+		if (!measured_check_range(r->world->table, q.combo, r->world->table->batch_axis, batch,
+					  NULL) &&
+		    measured_ask(r->fold, &q, &course, &accuracy))
+			mixed_run_add(&curve, mixed_run_effort(epochs, batch, beta), accuracy);
+	}
+	mixed_run_settle(&curve);
+	*out = mixed_run_at(&curve, effort);
+	return 0;
+}
+
 static int measured_copy(void *to_run, const void *from_run, struct err *err)
 {
 	struct measured_run *to = to_run;
@@ -358,6 +403,7 @@ const struct world_ops world_measured = {
 	.next_s = measured_next_s,
 	.end = measured_end,
 	.stop = measured_stop,
+	.mixed = measured_mixed,
 	.copy = measured_copy,
 	.count = measured_count,
 };

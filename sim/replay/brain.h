@@ -4,6 +4,7 @@
 #ifndef SIM_REPLAY_BRAIN_H
 #define SIM_REPLAY_BRAIN_H
 
+#include "scheduler/core/steer.h"
 #include "sim/replay/replay.h"
 #include "sim/world/nodes.h"
 
@@ -32,6 +33,12 @@ struct brain_ops {
 	/* After how many epochs a running job is to end, which has done this part of its `epochs` and may be
 	 * stopped; 0: let it run. May be NULL. */
 	uint32_t (*gives_back)(void *self, int64_t now_ns, size_t job, double part, uint32_t epochs);
+	/* After how many epochs a job that has started and asks for its batch will end, as things are; 0: it
+	 * is not steered. NULL: no job is. */
+	uint32_t (*steers)(void *self, size_t job, double epochs);
+	/* What it is told after an epoch. */
+	int (*steer)(void *self, int64_t now_ns, size_t job, const struct steer_report *r,
+	             struct steer_answer *out, struct err *err);
 	/* It was stopped. */
 	int (*stopped)(void *self, int64_t now_ns, size_t job, struct err *err);
 	int (*ended)(void *self, int64_t now_ns, size_t job, bool failed, double run_s, struct err *err);

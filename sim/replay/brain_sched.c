@@ -199,6 +199,7 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *
 		.slo_s = j->slo_s,
 		.confidence = replay_confidence(b->p, j),
 		.best_effort = j->best_effort,
+		.steer = j->steer && world_can_steer(b->p->world),
 		.may_stop = j->may_stop,
 		.chance = chance_of(b, j),
 		.value = trace_value(j),
@@ -305,6 +306,32 @@ static uint32_t brain_gives_back(void *self, int64_t now_ns, size_t job, double 
 	return sched_gives_back(s, now_ns, job + 1, (uint32_t)floor(part * epochs * (1.0 + 1e-9)), epochs);
 }
 
+/* Only a policy that can do it is told of epochs; its ablation is, too, so that both know as much. */
+static uint32_t brain_steers(void *self, size_t job, double epochs)
+{
+	struct brain *b = self;
+	const struct trace_job *j = &b->p->trace->job[job];
+	const struct policy *policy = b->p->policy->choice.policy;
+	const struct model *m = b->p->model;
+	int at = m ? schema_role(m->schema, ROLE_EPOCHS) : -1;
+
+	if (!j->steer || !world_can_steer(b->p->world) || !policy->looks_ahead || at < 0)
+		return 0;
+	if (isnan(epochs) && b->kinds.has_values)
+		epochs = b->kinds.kind[j->kind].values.number[at];
+	return epochs >= 2.0 && epochs <= 1e6 && epochs == floor(epochs) ? (uint32_t)epochs : 0;
+}
+
+static int brain_steer(void *self, int64_t now_ns, size_t job, const struct steer_report *r,
+		       struct steer_answer *out, struct err *err)
+{
+	struct brain *b = self;
+	struct sched *s = daemons_sched(b->daemons, b->seat[job]);
+	int status = sched_progress(s, now_ns, job + 1, (double)r->epoch / r->epochs, err);
+
+	return status ? status : sched_steer(s, now_ns, job + 1, r, out, err);
+}
+
 static int brain_stopped(void *self, int64_t now_ns, size_t job, struct err *err)
 {
 	return leave(self, now_ns, job, err);
@@ -341,6 +368,7 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 	const struct job_values *values = b->kinds.has_values ? &b->kinds.kind[j->kind].values : NULL;
 	struct sched *s = daemons_sched(b->daemons, b->seat[job]);
 	struct pairs_met met;
+	double as_started_s = sched_as_started_s(s, job + 1, run_s);
 	char stranger[STRANGERS_TEXT];
 	struct sched_observation seen = {
 		.type = j->type,
@@ -349,8 +377,8 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 		.confidence = replay_confidence(b->p, j),
 		.model_s = b->decided[job].model_s,
 		.upper_s = b->decided[job].upper_s,
-		.foreseen_s = sched_foreseen_s(s, now_ns, job + 1, run_s),
-		.actual_s = run_s,
+		.foreseen_s = sched_foreseen_s(s, now_ns, job + 1, as_started_s),
+		.actual_s = as_started_s,
 		.response_s = 1e-9 * (double)(now_ns - j->arrival_ns),
 		.waited_s = 1e-9 * (double)(now_ns - j->arrival_ns) - run_s,
 		.told_s = b->decided[job].told_s,
@@ -390,6 +418,8 @@ const struct brain_ops brain_sched = {
 	.dropped = brain_dropped,
 	.stops_ns = brain_stops_ns,
 	.gives_back = brain_gives_back,
+	.steers = brain_steers,
+	.steer = brain_steer,
 	.stopped = brain_stopped,
 	.ended = brain_ended,
 	.waiting = brain_waiting,

@@ -19,6 +19,15 @@ const char *const outcome_state_name[OUTCOME_STATES] = {
 	[OUTCOME_DROPPED] = "dropped",
 };
 
+struct steered_run { /* of a job that is told its batch after each epoch */
+	uint32_t done, last; /* epochs, and the one it will end after */
+	double batch, behind; /* part of its work that is done, as the world counts it */
+	int64_t since_ns; /* its epoch began */
+	double processes_s, njobs_s; /* times time, of the epochs before */
+	struct world_stage stage[TRACE_MAX_BATCHES + 1];
+	size_t n;
+};
+
 struct replay {
 	const struct replay_params *p;
 	const struct brain_ops *ops;
@@ -30,6 +39,7 @@ struct replay {
 	/* jobs that were started and may end after an earlier epoch; those that have ended leave when they
 	 * are met */
 	size_t *giver, n_givers, cap_givers;
+	struct steered_run **steered; /* by job; NULL: it is not, or none is */
 	int64_t look_ns; /* when the next of them has run an epoch more, and may give back then */
 };
 
@@ -58,6 +68,82 @@ static int note_giver(struct replay *x, size_t job, struct err *err)
 	return 0;
 }
 
+/* A job that has just started; its first epoch is what begins. */
+static int begin_steered(struct replay *x, size_t job, struct world_job *io, struct err *err)
+{
+	uint32_t last = x->ops->steers ? x->ops->steers(x->brain, job, io->epochs) : 0;
+	struct steered_run *g;
+
+	if (!last)
+		return 0;
+	if (!x->steered)
+		x->steered = mem_calloc(x->r->n, sizeof *x->steered);
+	g = x->steered ? mem_calloc(1, sizeof *g) : NULL;
+	if (!g)
+		return err_nomem(err, "a job that steers");
+	x->steered[job] = g;
+	g->last = last;
+	g->batch = io->batch;
+	g->since_ns = x->now_ns;
+	io->part = 1.0 / last;
+	return 0;
+}
+
+static void note_epoch(struct steered_run *g, const struct world_end *e)
+{
+	double for_s = 1e-9 * (double)(e->at_ns - g->since_ns);
+	size_t i = 0;
+
+	while (i < g->n && g->stage[i].batch != g->batch)
+		i++;
+	if (i == g->n && g->n <= TRACE_MAX_BATCHES)
+		g->stage[g->n++] = (struct world_stage){ .batch = g->batch };
+	g->stage[i < g->n ? i : g->n - 1].epochs++;
+	g->done++;
+	g->behind += 1.0 / g->last;
+	g->processes_s += for_s * e->processes;
+	g->njobs_s += for_s * e->njobs;
+	g->since_ns = e->at_ns;
+}
+
+/* An epoch of it is over. *out_goes_on: the next one has begun; else *io is the end of all of it. */
+static int end_epoch(struct replay *x, size_t job, struct world_end *io, bool *out_goes_on, struct err *err)
+{
+	struct steered_run *g = x->steered[job];
+	struct outcome *o = &x->r->outcome[job];
+	struct world_job w = job_of(x, job, g->batch, isnan(o->epochs) ? NAN : g->last);
+	struct steer_report report = { .accuracy = NAN };
+	struct steer_answer a;
+	double all_s;
+	int status;
+
+	*out_goes_on = false;
+	note_epoch(g, io);
+	all_s = 1e-9 * (double)(io->at_ns - o->start_ns);
+	io->processes = all_s > 0.0 ? g->processes_s / all_s : io->processes;
+	io->njobs = all_s > 0.0 ? g->njobs_s / all_s : io->njobs;
+	io->failed = g->behind >= w.draws.fails_at; /* NaN: it does not */
+	if (io->failed)
+		return 0;
+	if (g->done >= g->last)
+		return world_run_mixed(world_nodes_run(x->nodes, o->node), &w, g->stage, g->n, &io->accuracy,
+				       err);
+	report.epoch = g->done;
+	report.epochs = g->last;
+	status = x->ops->steer(x->brain, x->now_ns, job, &report, &a, err);
+	if (status)
+		return status;
+	g->batch = a.batch;
+	g->last = a.last;
+	if (!isnan(o->epochs))
+		o->epochs = a.last;
+	w = job_of(x, job, g->batch, o->epochs);
+	w.part = 1.0 / g->last;
+	w.behind = g->behind;
+	*out_goes_on = true;
+	return world_nodes_start(x->nodes, o->node, x->now_ns, &w, err);
+}
+
 static int start_jobs(struct replay *x, struct err *err)
 {
 	double before_s = clock_monotonic_s(), after_s;
@@ -77,8 +163,10 @@ static int start_jobs(struct replay *x, struct err *err)
 		o->run_s = s.run_s;
 		o->run_upper_s = s.run_upper_s;
 		o->predicted_accuracy = s.predicted_accuracy;
-		status = world_nodes_start(x->nodes, s.node, x->now_ns, &w, err);
+		status = begin_steered(x, s.job, &w, err);
 		if (!status)
+			status = world_nodes_start(x->nodes, s.node, x->now_ns, &w, err);
+		if (!status && w.part == 0.0)
 			status = note_giver(x, s.job, err);
 		if (status)
 			err_prefix(err, "%s:%u: job %llu", x->p->trace->name, j->line,
@@ -149,6 +237,13 @@ static int end(struct replay *x, struct err *err)
 		return err_fail(err, ERR_NUMERIC, "the world said that a job ends, and none did");
 	j = &x->p->trace->job[e.id - 1];
 	o = &x->r->outcome[e.id - 1];
+	if (x->steered && x->steered[e.id - 1]) {
+		bool goes_on;
+		int status = end_epoch(x, e.id - 1, &e, &goes_on, err);
+
+		if (status || goes_on)
+			return status;
+	}
 	o->end_ns = e.at_ns;
 	o->accuracy = e.failed ? NAN : e.accuracy;
 	o->processes = e.processes;
@@ -345,6 +440,9 @@ int replay_run(const struct replay_params *p, struct replay_result *out, struct 
 	} else {
 		free(r.outcome);
 	}
+	for (size_t i = 0; x.steered && i < r.n; i++)
+		free(x.steered[i]);
+	free(x.steered);
 	free(x.giver);
 	x.ops->destroy(x.brain);
 	world_nodes_free(x.nodes);

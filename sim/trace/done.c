@@ -264,6 +264,8 @@ static uint64_t mix_job(uint64_t h, const struct trace_job *j)
 		h = mix_number(h ^ 2, j->chance);
 	if (j->may_stop)
 		h = rng_mix(h ^ 1);
+	if (j->steer)
+		h = rng_mix(h ^ 3);
 	h = rng_mix(h ^ ((uint64_t)j->kind << 32 | j->tenant));
 	return rng_mix(h ^ ((uint64_t)(uint32_t)j->type << 32 | (uint32_t)j->priority)) + j->best_effort;
 }

@@ -28,7 +28,7 @@ struct drawn {
 	uint32_t kind, tenant;
 	int32_t type;
 	double slo_s, value;
-	bool best_effort;
+	bool best_effort, steer;
 };
 
 static double slo_once(const struct generate_spec *s, struct rng *r)
@@ -107,6 +107,7 @@ static int draw_job(struct maker *m, uint64_t stream, struct drawn *out, struct 
 	rc = trace_build_type(m->build, types->n ? types->value[rng_below(&r, (uint32_t)types->n)] : NULL,
 			      &out->type, err);
 	out->value = m->s->n_worths ? m->s->worth[rng_below(&r, (uint32_t)m->s->n_worths)] : 0.0;
+	out->steer = m->s->steer > 0.0 && rng_uniform(&r) < m->s->steer; /* last: the rest stays as it was */
 	return rc;
 }
 
@@ -122,6 +123,7 @@ static int add_job(struct maker *m, double at_s, const struct drawn *d, uint64_t
 		.type = d->type,
 		.priority = m->s->priority,
 		.best_effort = d->best_effort,
+		.steer = d->steer,
 	};
 
 	if (!(at_s <= TRACE_MAX_ARRIVAL_S))

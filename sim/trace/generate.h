@@ -12,8 +12,8 @@
  * of a mean job); cpus=1|2|4; network=lenet5|simplenet (any other name is a column, too: its values are drawn
  * evenly; "samples=": no such column); epochs, samples; slo=normal:MEAN:SD | lognormal:MEDIAN:SIGMA |
  * uniform:LOW:HIGH | NUMBER | none; slo_min; confidence; tenants=NAME:WEIGHT|...; best_effort=SHARE;
- * batches=64|128; type=NAME|...; priority. Further keys of paper: njobs; of bursty: peak, share, burst; of
- * daily: depth, day, peak_at; of recurring: series, period, jitter. */
+ * steer=SHARE; batches=64|128; type=NAME|...; priority. Further keys of paper: njobs; of bursty: peak,
+ * share, burst; of daily: depth, day, peak_at; of recurring: series, period, jitter. */
 #ifndef SIM_TRACE_GENERATE_H
 #define SIM_TRACE_GENERATE_H
 

@@ -47,7 +47,7 @@ struct generate_spec {
 	double confidence;        /* NaN: not said */
 	int32_t priority;
 	double worth[GENERATE_MAX_VALUES]; size_t n_worths; /* values of jobs; none: all are worth 1 */
-	double best_effort;
+	double best_effort, steer; /* shares of the jobs */
 	struct generate_tenants tenants;
 	double peak, share, burst_s;      /* bursty */
 	double depth, day_s, peak_at_s;   /* daily */

@@ -71,6 +71,7 @@ static const struct generate_key {
 	{ "confidence", NUMBER, AT(confidence), 1e-6, 1 - 1e-9, ALL, "a number between 0 and 1" },
 	{ "priority", WHOLE, AT(priority), -1e9, 1e9, ALL, "a whole number" },
 	{ "best_effort", NUMBER, AT(best_effort), 0, 1, ALL, "the share of such jobs, from 0 to 1" },
+	{ "steer", NUMBER, AT(steer), 0, 1, ALL, "the share of jobs that steer, from 0 to 1" },
 	{ "tenants", TENANTS, AT(tenants), 0, 0, ALL, "different names with weights: a:3|b:1" },
 	{ "njobs", NJOBS, AT(njobs), 0, 0, ONLY(GENERATE_PAPER), "whole numbers from 1 to 10000: 1..6" },
 	{ "peak", NUMBER, AT(peak), 1, 1e6, ONLY(GENERATE_BURSTY), "how much denser bursts are, at least 1" },

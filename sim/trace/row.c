@@ -32,6 +32,7 @@ const char *const trace_field_name[TRACE_FIELDS + 1] = {
 	[TRACE_VALUE] = "value",
 	[TRACE_MAY_STOP] = "may_stop",
 	[TRACE_CHANCE] = "chance",
+	[TRACE_STEER] = "steer",
 };
 
 enum trace_field trace_field_of(const char *name)
@@ -283,6 +284,7 @@ int trace_row_field(struct trace_row *r, enum trace_field f, size_t column, cons
 	case TRACE_MEMORY: return read_positive(text, true, &r->kind.memory_mb, err);
 	case TRACE_MEMORY_PER_RECORD: return read_positive(text, true, &r->kind.memory_mb_per_record, err);
 	case TRACE_MAY_STOP: return read_flag(text, &r->job.may_stop, err);
+	case TRACE_STEER: return read_flag(text, &r->job.steer, err);
 	case TRACE_CHANCE:
 		if (!text_number(text, &r->job.chance) ||
 		    !(r->job.chance >= 0.0 && r->job.chance <= TRACE_MAX_CHANCE))

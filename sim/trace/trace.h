@@ -51,6 +51,7 @@ struct trace_job {
 	int32_t type;             /* -1: none */
 	int32_t priority;
 	bool best_effort;
+	bool steer;               /* it asks for its batch after each epoch: scheduler/core/steer.h */
 	bool may_stop;            /* it may end after an earlier epoch than it was to */
 	uint32_t line;            /* in its file; 0: it was made */
 };

@@ -29,6 +29,7 @@ static void find_used(const struct trace *t, bool used[TRACE_FIELDS])
 		used[TRACE_VALUE] |= trace_value(&t->job[i]) != 1.0;
 		used[TRACE_PRIORITY] |= t->job[i].priority != 0;
 		used[TRACE_MAY_STOP] |= t->job[i].may_stop;
+		used[TRACE_STEER] |= t->job[i].steer;
 		used[TRACE_CHANCE] |= t->job[i].chance > 0.0;
 		used[TRACE_BEST_EFFORT] |= t->job[i].best_effort;
 		used[TRACE_RECURRING] |= t->job[i].recurring != 0;
@@ -66,6 +67,7 @@ static void csv_field(const struct trace *t, const struct trace_job *j, enum tra
 	case TRACE_MEMORY: csv_put_number(out, k->memory_mb); break;
 	case TRACE_MEMORY_PER_RECORD: csv_put_number(out, k->memory_mb_per_record); break;
 	case TRACE_MAY_STOP: strbuf_puts(out, j->may_stop ? "true" : "false"); break;
+	case TRACE_STEER: strbuf_puts(out, j->steer ? "true" : "false"); break;
 	case TRACE_CHANCE: csv_put_number(out, j->chance); break;
 	case TRACE_VALUE: csv_put_number(out, trace_value(j)); break;
 	case TRACE_FIELDS: break;
@@ -211,6 +213,8 @@ static void json_job(struct json_writer *w, const struct trace *t, const struct 
 		json_id(w, trace_field_name[TRACE_RECURRING], j->recurring);
 	if (j->may_stop)
 		json_kv_bool(w, trace_field_name[TRACE_MAY_STOP], true);
+	if (j->steer)
+		json_kv_bool(w, trace_field_name[TRACE_STEER], true);
 	if (j->chance > 0.0)
 		json_kv_number(w, trace_field_name[TRACE_CHANCE], j->chance);
 	if (trace_value(j) != 1.0)

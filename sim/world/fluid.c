@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "predictors/models/mixed_run.h"
 #include "sim/world/cost_world.h"
 #include "sim/world/sharing.h"
 #include "sim/world/fluid_laws.h"
@@ -213,7 +214,7 @@ static int shared_job(const struct fluid_world *w, double now_s, const struct wo
 	const struct choice *c = choice_of(w, j, err);
 	const struct qkind *k;
 	struct world_work work;
-	double until = isnan(j->draws.fails_at) ? 1.0 : fmin(1.0, j->draws.fails_at);
+	double until = world_job_until(j);
 
 	if (!c)
 		return -ERR_ARG;
@@ -334,6 +335,20 @@ static int fluid_accuracy(const void *run, const struct world_job *j, double *ou
 	return rc;
 }
 
+/* Accuracy is by iterations here, so that beta is 1: the law itself, not a line between batches. */
+static int fluid_mixed(const void *run, const struct world_job *j, const struct world_stage *stage, size_t n,
+		       double *out, struct err *err)
+{
+	struct world_job whole = *j;
+	double effort = 0.0;
+
+	for (size_t i = 0; i < n; i++)
+		effort += mixed_run_effort(stage[i].epochs, stage[i].batch, 1.0);
+	whole.epochs = mixed_run_epochs(effort, j->batch, 1.0);
+	whole.part = 0.0;
+	return fluid_accuracy(run, &whole, out, err);
+}
+
 static int fluid_copy(void *to, const void *from, struct err *err)
 {
 	struct fluid_run *t = to;
@@ -371,6 +386,7 @@ const struct world_ops world_fluid = {
 	.stop = fluid_stop,
 	.progress = fluid_progress,
 	.accuracy = fluid_accuracy,
+	.mixed = fluid_mixed,
 	.copy = fluid_copy,
 	.count = fluid_count,
 };

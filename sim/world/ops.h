@@ -56,6 +56,9 @@ struct world_ops {
 	/* Both or neither may be NULL: world_ends_early(). False: no such job runs. */
 	bool (*progress)(void *run, double now_s, uint64_t id, double *out);
 	int (*accuracy)(const void *run, const struct world_job *j, double *out, struct err *err);
+	/* world_run_mixed(); NULL: the world cannot. */
+	int (*mixed)(const void *run, const struct world_job *j, const struct world_stage *stage, size_t n,
+	             double *out, struct err *err);
 	int (*copy)(void *to, const void *from, struct err *err);
 	struct world_count (*count)(const void *run);
 };

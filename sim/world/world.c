@@ -244,7 +244,20 @@ static int check_start(const struct world_run *r, int64_t now_ns, const struct w
 		return err_fail(err, ERR_ARG, "job %llu: a batch of %g", id, j->batch);
 	if (!isnan(j->epochs) && !(j->epochs > 0.0 && isfinite(j->epochs)))
 		return err_fail(err, ERR_ARG, "job %llu: %g epochs", id, j->epochs);
+	if (!(j->part >= 0.0 && j->part <= 1.0 && j->behind >= 0.0))
+		return err_fail(err, ERR_ARG, "job %llu: a part %g of it behind %g", id, j->part, j->behind);
 	return 0;
+}
+
+#define LEAST_PART 1e-9 /* of a part that fails where it begins */
+
+double world_job_until(const struct world_job *j)
+{
+	double part = j->part > 0.0 ? j->part : 1.0;
+
+	if (isnan(j->draws.fails_at))
+		return part;
+	return fmin(part, fmax(j->draws.fails_at - j->behind, LEAST_PART));
 }
 
 int world_run_start(struct world_run *r, int64_t now_ns, const struct world_job *j, struct err *err)
@@ -343,6 +356,20 @@ int world_run_accuracy(const struct world_run *r, const struct world_job *j, dou
 	if (!world_ends_early(r->world))
 		return err_fail(err, ERR_ARG, "in this world a job has an accuracy only at its end");
 	return r->world->ops->accuracy(r->run, j, out, err);
+}
+
+bool world_can_steer(const struct world *w)
+{
+	return w->ops->mixed && w->ops->stop;
+}
+
+int world_run_mixed(const struct world_run *r, const struct world_job *j, const struct world_stage *stage,
+		    size_t n, double *out, struct err *err)
+{
+	if (!world_can_steer(r->world))
+		return err_fail(err, ERR_ARG, "the world '%s' cannot change the batch of a job",
+				r->world->ops->name);
+	return r->world->ops->mixed(r->run, j, stage, n, out, err);
 }
 
 int world_run_copy(struct world_run *to, const struct world_run *from, struct err *err)

@@ -31,8 +31,13 @@ struct world_job {                /* as it starts */
 	uint32_t kind;            /* of the trace */
 	double batch;
 	double epochs;            /* chosen; NaN: the kind says them */
+	/* It ends after this part of its work, 0..1, with so much behind it from before: an epoch of a job
+	 * that steers. 0: it is run as a whole. What world_end says of accuracy and failure is of all. */
+	double part, behind;
 	struct draws draws;
 };
+/* The part of its work after which this one ends. */
+double world_job_until(const struct world_job *j);
 
 struct world_end {
 	uint64_t id;
@@ -123,6 +128,14 @@ int world_run_stop(struct world_run *r, int64_t now_ns, uint64_t id, struct worl
 bool world_ends_early(const struct world *w);
 int world_run_progress(struct world_run *r, int64_t now_ns, uint64_t id, double *out, struct err *err);
 int world_run_accuracy(const struct world_run *r, const struct world_job *j, double *out, struct err *err);
+/* The accuracy of a job that ran with several batches, so many epochs with each in any order, by its
+ * effective iterations (predictors/models/mixed_run.h) with the world's own parameters. Of j the kind, the
+ * draws and what its epochs were to be count. ERR_ARG: this world cannot change the batch of a job
+ * (world_can_steer()). */
+struct world_stage { double batch, epochs; };
+bool world_can_steer(const struct world *w);
+int world_run_mixed(const struct world_run *r, const struct world_job *j, const struct world_stage *stage,
+                    size_t n, double *out, struct err *err);
 /* `to` becomes a copy of `from`, both of the same world; what happens in it later is what would have
  * happened in the other. */
 int world_run_copy(struct world_run *to, const struct world_run *from, struct err *err);

@@ -21,7 +21,7 @@ struct training_task {
 	uint32_t back_to;             /* of a rollback */
 };
 
-/* Trained from so few rows that another run tells more than a test could: it is replaced after each job,
+/* Trained from so few runs that another run tells more than a test could: it is replaced after each job,
  * without a test. Only where so few rows may be trained on. */
 #define TRAINING_YOUNG 12 /* a bound at 90 % needs 9 errors, and a few runs are left out of each fit */
 static inline bool training_is_young(const struct model *m, const struct config_learning *c)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "scheduler/jobs/told_epochs.h"
 #include "scheduler/store/store.h"
 
 /* ---- what the operator gave ---- */
@@ -43,19 +44,31 @@ static size_t values_of(const struct store_observation *o, const struct schema *
 {
 	bool apart = schema_role(s, ROLE_OTHER) >= 0;
 	double other = 0.0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < o->n; i++) {
-		out[i] = (struct table_value){ o->value[i].name, o->value[i].text, o->value[i].number };
+		if (!strcmp(o->value[i].name, EPOCHS_TOLD))
+			continue;
+		out[n++] = (struct table_value){ o->value[i].name, o->value[i].text, o->value[i].number };
 		if (!apart && !strcmp(o->value[i].name, SCHEMA_OTHER_COLUMN) && o->value[i].number > 0.0)
 			other = o->value[i].number;
 	}
-	for (size_t i = 0; i < o->n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		int at = other > 0.0 ? schema_find_any(s, out[i].name) : -1;
 
 		if (at >= 0 && (at == schema_role(s, ROLE_NJOBS) || at == schema_role(s, ROLE_PROCESSES)))
 			out[i].number += other;
 	}
-	return o->n;
+	return n;
+}
+
+static const char *told_of(const struct store_observation *o)
+{
+	for (size_t i = 0; i < o->n; i++) {
+		if (!strcmp(o->value[i].name, EPOCHS_TOLD))
+			return o->value[i].text;
+	}
+	return NULL;
 }
 
 static bool has_time(const struct store_observation *o, const struct schema *s)
@@ -141,59 +154,112 @@ static int add_base(struct table_builder *b, const struct training_base *base, c
 	return rc;
 }
 
-static int add_rows(struct table_builder *b, const struct training_rows *rows, size_t first, size_t n,
-		    const struct schema *s, struct err *err)
+struct joined { /* rows of the table so far, and the run that each is of */
+	struct table_builder *b;
+	uint32_t *run;
+	size_t n, cap;
+	bool split; /* a run has several rows */
+};
+
+static int note_run(struct joined *j, uint32_t run, struct err *err)
+{
+	if (mem_grow((void **)&j->run, &j->cap, j->n + 1, sizeof *j->run))
+		return err_nomem(err, "the table to learn from");
+	j->run[j->n++] = run;
+	return 0;
+}
+
+static struct table_value *value_of(struct table_value *v, size_t n, const struct schema *s, int column)
+{
+	for (size_t i = 0; column >= 0 && i < n; i++) {
+		if (schema_find_any(s, v[i].name) == column)
+			return &v[i];
+	}
+	return NULL;
+}
+
+static struct table_value *named(struct table_value *v, size_t n, const char *name)
+{
+	for (size_t i = 0; name && i < n; i++) {
+		if (!strcmp(v[i].name, name))
+			return &v[i];
+	}
+	return NULL;
+}
+
+/* What the run would have been, had it been stopped after each of the epochs that it told. */
+static int add_told(struct joined *j, const char *told, struct table_value *v, size_t n,
+		    const struct schema *s, uint32_t run, struct err *err)
+{
+	struct table_value *epochs = value_of(v, n, s, schema_role(s, ROLE_EPOCHS));
+	struct table_value *time = named(v, n, s->time), *accuracy = named(v, n, s->accuracy);
+	double whole = epochs ? epochs->number : NAN, whole_s = time ? time->number : NAN;
+	struct told_epoch e;
+	int rc = 0;
+
+	while (!rc && told && told_epochs_next(&told, &e)) {
+		if (!(e.epoch < whole && e.time_s < whole_s))
+			continue;
+		epochs->number = e.epoch;
+		time->number = e.time_s;
+		if (accuracy)
+			accuracy->number = e.accuracy;
+		rc = table_builder_row(j->b, v, n, err);
+		if (!rc)
+			rc = note_run(j, run, err);
+		j->split = true;
+	}
+	return rc;
+}
+
+static int add_rows(struct joined *j, const struct training_rows *rows, size_t first, size_t n,
+		    const struct schema *s, bool with_told, struct err *err)
 {
 	struct store_observation *o = mem_alloc(sizeof *o);
 	struct table_value value[OBSERVED_MAX];
 	int rc = o ? 0 : err_nomem(err, "the table to learn from");
 
 	for (size_t i = first; !rc && i < first + n; i++) {
-		size_t at = rows->at[i];
+		size_t at = rows->at[i], n_values;
+		uint32_t run = (uint32_t)j->n;
 
 		store_observation_next(rows->packed, rows->len, &at, o);
-		rc = table_builder_row(b, value, values_of(o, s, value), err);
+		n_values = values_of(o, s, value);
+		rc = table_builder_row(j->b, value, n_values, err);
+		if (!rc)
+			rc = note_run(j, run, err);
+		if (!rc && with_told && i + TRAINING_TOLD >= rows->n)
+			rc = add_told(j, told_of(o), value, n_values, s, run, err);
 	}
 	free(o);
 	return rc;
-}
-
-/* The runs of the base's rows, and each observation its own. */
-static int runs_make(const struct training_base *base, struct training_table *t, struct err *err)
-{
-	size_t n = t->table->n_rows + t->table->n_excluded, n_base;
-
-	if (!base || !base->joined)
-		return 0;
-	n_base = base->joined->csv->n_rows;
-	t->run = mem_array(n, sizeof *t->run);
-	if (!t->run)
-		return err_nomem(err, "the table to learn from");
-	for (size_t i = 0; i < n; i++)
-		t->run[i] = i < n_base ? base->joined->run[i] : (uint32_t)i;
-	return 0;
 }
 
 int training_table_make(const struct training_base *base, const struct training_rows *rows, size_t first,
 			size_t n, const struct schema *s, struct training_table *out, struct err *err)
 {
 	bool has_base = base && base->runs;
-	struct table_builder *b = NULL;
-	int rc = table_builder_new("runs and observations", s, &b, err);
+	size_t n_base = !has_base ? 0 : base->joined ? base->joined->csv->n_rows : base->runs->n_rows;
+	struct joined j = { .split = has_base && base->joined };
+	int rc = table_builder_new("runs and observations", s, &j.b, err);
 
 	*out = (struct training_table){ 0 };
 	if (!rc && has_base)
-		rc = add_base(b, base, s, err);
+		rc = add_base(j.b, base, s, err);
+	for (size_t i = 0; !rc && i < n_base; i++)
+		rc = note_run(&j, base->joined ? base->joined->run[i] : (uint32_t)i, err);
 	if (!rc)
-		rc = add_rows(b, rows, first, n, s, err);
+		rc = add_rows(&j, rows, first, n, s, base != NULL, err);
 	/* A column that neither has is missing, and the schema says so; one that observations alone lack is
 	 * not known of any job. */
 	if (!rc)
-		rc = table_builder_finish(b, has_base ? TABLE_NEEDS_TARGETS : TABLE_NEEDS_NOTHING,
+		rc = table_builder_finish(j.b, has_base ? TABLE_NEEDS_TARGETS : TABLE_NEEDS_NOTHING,
 					  &out->table, err);
-	table_builder_free(b);
-	if (!rc)
-		rc = runs_make(base, out, err);
+	table_builder_free(j.b);
+	if (!rc && j.split)
+		out->run = j.run;
+	else
+		free(j.run);
 	if (rc)
 		training_table_release(out);
 	return rc;

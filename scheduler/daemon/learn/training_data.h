@@ -32,13 +32,17 @@ int training_rows_find(const char *packed, size_t len, const struct schema *s, c
                       struct training_rows *out, struct err *err);
 void training_rows_release(struct training_rows *r);
 
+/* Of so many of the latest jobs the epochs are rows, too; more jobs tell by themselves. */
+#define TRAINING_TOLD 40
+
 /* A table, and the runs to which its rows belong (train.h). */
 struct training_table {
 	struct table *table;
 	uint32_t *run;         /* NULL: each row is its own */
 };
-/* base (may be NULL) and n of the observations from `first` on; a column that one of them lacks is missing
- * there. The schema is borrowed by the table. */
+/* base and n of the observations from `first` on; a column that one of them lacks is missing there. Without a
+ * base each observation is one row, to be predicted; with one its epochs are rows of the same run, too. The
+ * schema is borrowed by the table. */
 int training_table_make(const struct training_base *base, const struct training_rows *rows, size_t first,
                         size_t n, const struct schema *s, struct training_table *out, struct err *err);
 void training_table_release(struct training_table *t);

@@ -361,7 +361,7 @@ static int ended(struct daemon *d, struct job *job, const struct past_input *in,
 
 static void progress(struct daemon *d, struct job *job, const struct past_input *in)
 {
-	struct life_progress p = { .batch = NAN };
+	struct life_progress p = { .run_s = NAN, .batch = NAN };
 	int n = in->text
 			? sscanf(in->text, "%lf %lf %lf asks %lf", &p.epoch, &p.epochs, &p.accuracy, &p.batch)
 			: 0;
@@ -478,8 +478,7 @@ static int input(struct run *r, const struct past_input *in, struct err *err)
 	} else if (!strcmp(in->what, INPUT_LOOKED)) {
 		turn(r);
 	} else if (!strcmp(in->what, INPUT_ADMITTED)) {
-		d->waiting.due = true;
-		waiting_turn(d);
+		waiting_until(d, in->job);
 	}
 	return job && job_state_live(job->row.state) ? happened(r, in, job, err) : 0;
 }

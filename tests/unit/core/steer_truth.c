@@ -14,6 +14,8 @@
 #define STRETCH 1.5 /* by the neighbour: three processes on two cores */
 #define RESIDUALS 99
 
+enum { CPUS = 1, NJOBS, BATCH, AT_EPOCHS, PROCESSES, FEATURES };
+
 static double epoch_s(double batch)
 {
 	return 2.0 + 640.0 / batch;
@@ -27,16 +29,15 @@ static double accuracy_of(double effort)
 static void truth_time(const void *self, const double *x, size_t n_rows, double *out)
 {
 	(void)self;
-	for (size_t i = 0; i < n_rows; i++, x += HAND_FEATURES)
-		out[i] = EPOCHS * epoch_s(x[HAND_BATCH]) * fmax(2.0, x[HAND_PROCESSES]) /
-			 fmax(2.0, x[HAND_CPUS]);
+	for (size_t i = 0; i < n_rows; i++, x += FEATURES)
+		out[i] = x[AT_EPOCHS] * epoch_s(x[BATCH]) * fmax(2.0, x[PROCESSES]) / fmax(2.0, x[CPUS]);
 }
 
 static void truth_accuracy(const void *self, const double *x, size_t n_rows, double *out)
 {
 	(void)self;
 	for (size_t i = 0; i < n_rows; i++)
-		out[i] = accuracy_of(EPOCHS / x[i * HAND_FEATURES + HAND_BATCH]);
+		out[i] = accuracy_of(x[i * FEATURES + AT_EPOCHS] / x[i * FEATURES + BATCH]);
 }
 
 /* The quantiles of the normal law, by halving. */
@@ -57,17 +58,29 @@ static double quantile(double p)
 
 static void make_truth(struct bed *b, const struct steer_truth *t)
 {
+	static const char text[] = "network,cpus,njobs,batch,epochs,time_s,accuracy\n"
+				   "a,1,1,32,1,1,1\na,8,9,1024,16,1,1\n";
 	static struct predictor_ops time_ops, accuracy_ops;
 	struct conformal *c;
+	struct csv *csv;
+	struct table *table;
 
 	make(b, "postrider", 2);
 	hand_start = 0.0;
+	features_free(b->m->features);
+	assert_int_equal(csv_parse("t", text, strlen(text), &csv, NULL), 0);
+	assert_int_equal(table_read(csv, b->m->schema, true, &table, NULL), 0);
+	assert_int_equal(features_fit(table, &b->m->features, NULL), 0);
+	assert_int_equal(b->m->features->n, FEATURES);
+	table_free(table);
+	csv_free(csv);
+	assert_int_equal(job_values_parse(&b->values, b->m->schema, "epochs=8", NULL), 0);
 	time_ops = hand_hybrid;
 	time_ops.predict = truth_time;
 	accuracy_ops = hand_forest;
 	accuracy_ops.predict = truth_accuracy;
-	b->m->time.predictor = (struct predictor){ .ops = &time_ops, .n_features = HAND_FEATURES };
-	b->m->accuracy.predictor = (struct predictor){ .ops = &accuracy_ops, .n_features = HAND_FEATURES };
+	b->m->time.predictor = (struct predictor){ .ops = &time_ops, .n_features = FEATURES };
+	b->m->accuracy.predictor = (struct predictor){ .ops = &accuracy_ops, .n_features = FEATURES };
 	c = &b->m->time.conformal;
 	conformal_release(c);
 	*c = (struct conformal){

@@ -407,3 +407,78 @@ TEST(test_a_gain_within_the_noise_of_accuracies_ends_no_job)
 		drop(&b);
 	}
 }
+
+/* ---- jobs that steer ---- */
+
+/* 3 epochs: 60 s with 32 and 72 by the bound, 30 and 36 with 64. One epoch with 32 and two with 64 are 48
+ * s by their bounds, so that the promise is safe as soon as 32 is expected in time. */
+TEST(test_a_promise_to_a_job_that_steers_needs_the_fastest_batch_to_fit_after_one_epoch)
+{
+	static const struct {
+		bool steers;
+		const char *policy;
+		double slo_s, batch;
+	} row[] = {
+		{ false, "postrider", 65, 64 },
+		{ true, "postrider", 65, 32 },
+		{ true, "postrider", 59, 64 },
+		{ true, "postrider:steer=no", 65, 64 },
+		{ true, "postrider:look_ahead=no", 65, 64 },
+	};
+
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		struct sched_request r;
+		uint64_t id;
+		struct bed b;
+
+		make_open_by(&b, row[i].policy, 2);
+		r = open_job(&b, 1, row[i].slo_s);
+		r.epochs = NULL;
+		r.steer = row[i].steers;
+		assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+		assert_true(b.d.candidate[b.d.chosen].decision == row[i].batch);
+		assert_true(sched_next(b.s, 0, &id, &b.d));
+		assert_true(b.d.candidate[b.d.chosen].decision == row[i].batch);
+		assert_true(b.d.candidate[b.d.chosen].guard_s <= row[i].slo_s);
+		drop(&b);
+	}
+	{ /* and what could be promised is what the fastest batch needs */
+		struct sched_request r;
+		struct bed b;
+
+		make_open(&b, 2);
+		r = open_job(&b, 1, 20);
+		r.epochs = NULL;
+		r.steer = true;
+		assert_int_equal(submit(&b, 0, &r), SCHED_REJECTED);
+		near(b.d.smallest_slo_s, 36);
+		drop(&b);
+	}
+}
+
+/* Job 1 began with 32, is expected after 60 s, and has 74. With a neighbour for 10 s of its own it would take
+ * longer than that by its bound; but after its first epoch it can go on with 64. */
+TEST(test_a_job_that_steers_makes_room_for_another)
+{
+	for (int steers = 0; steers < 2; steers++) {
+		struct sched_request r;
+		uint64_t id;
+		struct bed b;
+
+		make_open_by(&b, "postrider:price=no", 4);
+		r = open_job(&b, 1, 74);
+		r.epochs = NULL;
+		r.steer = steers;
+		submit(&b, 0, &r);
+		assert_true(sched_next(b.s, 0, &id, &b.d));
+		assert_true(b.d.candidate[b.d.chosen].decision == 32);
+		r = open_job(&b, 2, 75);
+		r.batch = &b64;
+		r.n_batches = 1;
+		r.epochs = some;
+		r.n_epochs = 1; /* 10 s alone */
+		submit(&b, 0, &r);
+		assert_int_equal(sched_next(b.s, 0, &id, &b.d), steers);
+		drop(&b);
+	}
+}

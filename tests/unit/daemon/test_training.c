@@ -212,6 +212,41 @@ TEST(test_a_worse_model_is_not_taken)
 	trainer_free(l);
 }
 
+/* Start-up 3 s, epochs of 0.5 s: a single job that told its epochs says what fewer of them take. */
+TEST(test_the_epochs_of_a_job_are_learnt_from)
+{
+	static const char text[] =
+		"network,cpus,njobs,batch,epochs,samples,time_s,accuracy,@epochs,lr,job,at\n"
+		"lenet5,1,1,64,12,600,9,0.96,1 3.5 0.5;2 4 0.75;6 6 0.92;12 9 0.9;,0.01,1,\n"
+		"lenet5,1,1,64,12,600,9.1,0.96,nonsense,0.01,2,\n";
+	struct config_learning c = defaults();
+	struct trainer *l;
+	struct training_result r;
+	struct job_values v;
+	double x[FEATURES_MAX], few_s;
+	size_t len;
+	char *rows = packed(text, &len);
+
+	c.min_observations = 1;
+	l = trainer_at(fresh_folder(), "postrider", &c);
+	assert_int_equal(trainer_start(l, rows, len, NULL, "a test", NULL), 0);
+	r = wait_for(l);
+	assert_int_equal(r.err.code, 0);
+	assert_true(r.accepted && r.version.rows == 5 && r.version.observations == 2); /* 12 is its end */
+	assert_int_equal(r.model->time.n_rows, 2); /* runs */
+	assert_int_equal(job_values_init(&v, r.model->schema, NULL), 0);
+	assert_int_equal(job_values_parse(&v, r.model->schema,
+					  "network=lenet5,cpus=1,njobs=1,batch=64,samples=600,epochs=2",
+					  NULL),
+			 0);
+	features_encode_job(r.model->features, &v, x);
+	predictor_predict(&r.model->time.predictor, x, 1, &few_s);
+	assert_true(few_s > 3.5 && few_s < 4.6);
+	job_values_release(&v);
+	training_result_release(&r);
+	trainer_free(l);
+}
+
 TEST(test_the_operators_table_and_curves_are_learnt_from)
 {
 	struct config_learning c = defaults();

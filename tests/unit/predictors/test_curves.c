@@ -313,7 +313,8 @@ TEST(test_a_run_gives_one_residual)
 	struct trained t;
 
 	train(&t, c, c->run, "forest", NULL, 0);
-	assert_int_equal(t.model->time.n_rows, N_RUNS * N_EPOCHS);
+	assert_int_equal(t.model->time.n_rows, N_RUNS);
+	assert_int_equal(t.model->data_rows, N_RUNS * N_EPOCHS);
 	assert_int_equal(t.model->time.conformal.n, N_RUNS);
 	assert_int_equal(t.model->accuracy.conformal.n, N_RUNS);
 	/* as wide as what cannot be predicted, not as what was seen */

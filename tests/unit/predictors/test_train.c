@@ -429,6 +429,38 @@ TEST(test_epochs_beyond_those_of_a_long_start_are_wide)
 	drop(&f);
 }
 
+/* Two epochs and one: work is linear, so 14 epochs take hardly more than seven times the bound of 2. */
+TEST(test_epochs_of_a_single_run_are_bounded_by_their_work)
+{
+	struct fixture f;
+	struct train_report r;
+	struct job_values v;
+	struct model *m;
+	double x[FEATURES_MAX], q, bound_s[2];
+	static const char *const job[] = { "network=a,cpus=1,njobs=1,batch=64,epochs=2",
+					   "network=a,cpus=1,njobs=1,batch=64,epochs=14" };
+
+	make(&f, "network,cpus,njobs,batch,epochs,time_s\na,1,1,64,1,13.3\na,1,1,64,2,26.4\n",
+	     "{\"hybrid\":{\"trees\":[10]}}");
+	m = train(&f, NULL, 0, &r);
+	assert_int_equal(conformal_quantile(&m->time.conformal, 0.9, &q, NULL), 0);
+	assert_int_equal(job_values_init(&v, f.schema, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		double time_s;
+
+		assert_int_equal(job_values_parse(&v, f.schema, job[i], NULL), 0);
+		features_encode_job(m->features, &v, x);
+		predictor_predict(&m->time.predictor, x, 1, &time_s);
+		bound_s[i] = model_upper(m, &m->time, x, q, time_s);
+	}
+	assert_true(bound_s[0] > 1.3 * 26.4 && bound_s[1] > 1.3 * 184.0);
+	assert_true(bound_s[1] < 1.25 * 7.0 * bound_s[0]);
+	job_values_release(&v);
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+}
+
 TEST(test_rows_without_accuracy_are_left_out_of_that_model_only)
 {
 	struct fixture f;

@@ -166,14 +166,14 @@ TEST(test_a_campaign_goes_on_where_it_stopped)
 	size_t size;
 
 	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
-	size = lines_of(w->k.journal.path);
+	size = lines_of(w->k.journal.file.path);
 	world_free(w);
 	w = world_new("resumed", "test ! -e stop || exit 3; " GOOD);
 	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
 	assert_int_equal(w->n_runs, 0);
 	assert_int_equal(w->k.n_resumed, 2);
 	assert_non_null(strstr(w->notes, "resuming: 2 of 2 runs"));
-	assert_int_equal(lines_of(w->k.journal.path), size);
+	assert_int_equal(lines_of(w->k.journal.file.path), size);
 	world_free(w);
 	w = world_new("resumed", "test ! -e stop || exit 3; " GOOD);
 	assert_int_equal(run(w, PROFILE_RESTART, false, &err), 0);
@@ -446,6 +446,30 @@ TEST(test_a_budget_ends_a_campaign_and_takes_what_tells_most_first)
 	assert_int_equal(w->n_runs, 0);
 	assert_null(strstr(text_of(w->table), ",600,"));
 	assert_int_equal(w->k.verdict.n_unstable, 0);
+	world_free(w);
+}
+
+/* An epoch takes 1.2 s x 16 / batch. Two of the middle batch take 2.4 of 4.3 s, and batch 8 would take as
+ * long and buy nothing: larger batches come first, and what is left shows more epochs of the middle one. */
+TEST(test_a_budget_begins_no_run_of_a_batch_that_may_not_fit)
+{
+	struct world *w = budget_world("budget-batches", true, 4.3);
+	char *word[] = { (char *)"/bin/sh", (char *)"-c",
+			 (char *)"i=1; while [ $i -le $0 ]; do case $1 in 8) sleep 2.4;; 16) sleep 1.2;; *) "
+				 "sleep 0.6;; esac; echo epoch $i: val_acc=0.$((50 + i)); i=$((i + 1)); done",
+			 (char *)"{epochs}", (char *)"{batch}" };
+	struct err err = { 0 };
+	const char *table;
+
+	profile_plan_release(&w->k.plan);
+	assert_int_equal(profile_design_factor(&w->k.design, "njobs=1", &err), 0);
+	assert_int_equal(profile_design_argv(&w->k.design, word, 5, &err), 0);
+	assert_int_equal(profile_campaign_plan(&w->k, &err), 0);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	table = text_of(w->table);
+	assert_non_null(strstr(table, "\n1,16,2,"));
+	assert_non_null(strstr(table, "\n1,32,1,"));
+	assert_null(strstr(table, "\n1,8,"));
 	world_free(w);
 }
 

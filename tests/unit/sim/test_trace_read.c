@@ -65,8 +65,8 @@ TEST(test_every_field_is_read)
 {
 	struct trace *t = csv(
 		"arrival_s,slo_s,cpus,id,confidence,tenant,weight,type,priority,best_effort,recurring,"
-		"batches,epochs,memory_mb,memory_mb_per_record,value,may_stop,chance,network\n"
-		"2.37,5m,4,17,0.95,lab,2.5,digits,-3,yes,9,256|64|128,1..4,300,0.25,2.37,yes,0.55,lenet5\n");
+		"batches,epochs,memory_mb,memory_mb_per_record,value,may_stop,steer,chance,network\n"
+		"2.37,5m,4,17,0.95,lab,2.5,digits,-3,1,9,256|64|128,1..4,300,0.25,2.37,1,yes,0.55,lenet5\n");
 	const struct trace_job *j = &t->job[0];
 	const struct trace_kind *k = &t->kind[j->kind];
 
@@ -81,7 +81,7 @@ TEST(test_every_field_is_read)
 	assert_int_equal(j->priority, -3);
 	assert_true(j->best_effort);
 	assert_int_equal(j->recurring, 9);
-	assert_true(trace_value(j) == 2.37 && j->may_stop && j->chance == 0.55);
+	assert_true(trace_value(j) == 2.37 && j->may_stop && j->steer && j->chance == 0.55);
 	assert_int_equal(j->line, 2);
 	assert_int_equal(k->cpus, 4);
 	assert_int_equal(k->n_batches, 3);
@@ -422,6 +422,7 @@ TEST(test_what_is_written_reads_back_as_the_same)
 		"arrival_s,id\n5,900\n0,2\n3,18446744073709551615\n",
 		"arrival_s,a,b\n0,,\n1,,x\n",
 		"arrival_s,value,may_stop\n0,,1\n1,0.123456789012345678,\n2,1000,0\n",
+		"arrival_s,steer\n0,\n1,true\n2,no\n",
 		"arrival_s,chance\n0,\n1,0.123456789012345678\n2,0\n3,0.9999\n",
 		"arrival_s,epochs,a\n0,1..4,\" x, \"\"y\"\" \"\n1,4.0,\xc3\xa9\n2,1e3,-0\n",
 		"arrival_s,tenant,weight,type,slo_s\n9,b,2,t,0.1\n1,a,,,\n1,b,2,u,1e-3\n",
@@ -453,6 +454,7 @@ TEST(test_fingerprints_differ_where_traces_do)
 		"arrival_s,slo_s,cpus,netwrk,tenant\n0,1,1,a,x\n1,1,1,a,x\n",
 		"arrival_s,slo_s,cpus,network,tenant,id\n0,1,1,a,x,1\n1,1,1,a,x,3\n",
 		"arrival_s,slo_s,cpus,network,tenant,may_stop\n0,1,1,a,x,\n1,1,1,a,x,1\n",
+		"arrival_s,slo_s,cpus,network,tenant,steer\n0,1,1,a,x,\n1,1,1,a,x,1\n",
 		"arrival_s,slo_s,cpus,network,tenant,chance\n0,1,1,a,x,\n1,1,1,a,x,0.5\n",
 		"arrival_s,slo_s,cpus,network,tenant,value\n0,1,1,a,x,\n1,1,1,a,x,2\n",
 		"arrival_s,slo_s,cpus,network,tenant,best_effort\n0,1,1,a,x,0\n1,1,1,a,x,1\n",
