@@ -276,7 +276,7 @@ void carry_progress(struct daemon *d, struct job *job, double done, const struct
 	struct life_event e = carry_event(d, LIFE_PROGRESS, job);
 	bool asks;
 
-	asks = p && p->asks && steer_has_time(d);
+	asks = p && p->asks && (life_advised(job) || steer_has_time(d)); /* a request has its own limits */
 	inputs_progress(d, job, e.now_ns, done, p, asks);
 	if (done >= 0.0 && done <= 1.0)
 		sched_progress(d->sched, e.now_ns, job->id, done, NULL);

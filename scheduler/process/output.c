@@ -29,7 +29,6 @@ static const struct job_output nothing = { .log = { { .fd = -1 }, { .fd = -1 } }
 					   .epoch_elapsed_s = NAN,
 					   .batch = NAN };
 
-
 int job_output_open(struct job_output *o, const char *out_path, const char *err_path,
 		    const struct output_spec *spec, double epochs, struct err *err)
 {
