@@ -3,7 +3,7 @@
 
 A job type for it:
   "digits": {"argv": ["/usr/bin/python3", "/path/to/sklearn_digits.py", "{batch}", "{epochs}"], "early_stop": true,
-             "epochs_param": "epochs", "batches": [16, 32, 64, 128],
+             "steer": true, "epochs_param": "epochs", "batches": [16, 32, 64, 128],
              "params": {"epochs": {"kind": "integer", "min": 1, "default": 5}}}"""
 import sys
 
@@ -20,15 +20,13 @@ def main(batch: int, epochs: int) -> None:
     train_x, test_x, train_y, test_y = train_test_split(x / 16.0, y, test_size=0.25, random_state=1)
     model = SGDClassifier(random_state=1)
     rng = np.random.default_rng(1)
-    with postrider.job() as j:
-        for epoch in range(1, epochs + 1):
+    with postrider.job(batch=batch, epochs=epochs) as j:
+        for epoch in j.epochs():
             order = rng.permutation(len(train_x))
-            for at in range(0, len(order), batch):
-                rows = order[at:at + batch]
+            for at in range(0, len(order), j.batch):
+                rows = order[at:at + j.batch]
                 model.partial_fit(train_x[rows], train_y[rows], classes=np.arange(10))
-            j.report(epoch, accuracy=model.score(test_x, test_y))
-            if j.should_stop():
-                break
+            j.report(epoch, accuracy=model.score(test_x, test_y))  # the next epoch may have another batch
 
 
 main(int(sys.argv[1]), int(sys.argv[2]))

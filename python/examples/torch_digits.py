@@ -26,20 +26,20 @@ def main(batch: int, epochs: int, rate: float) -> None:
     model = nn.Sequential(nn.Linear(2, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
     loss_of = nn.CrossEntropyLoss()
-    with postrider.job() as j:
-        for epoch in range(1, epochs + 1):
+    with postrider.job(batch=batch, lr=rate, epochs=epochs) as j:
+        for epoch in j.epochs():
+            for group in optimizer.param_groups:
+                group["lr"] = j.lr
             order = torch.randperm(len(train_x))
-            for at in range(0, len(order), batch):
-                rows = order[at:at + batch]
+            for at in range(0, len(order), j.batch):
+                rows = order[at:at + j.batch]
                 optimizer.zero_grad()
                 loss = loss_of(model(train_x[rows]), train_y[rows])
                 loss.backward()
                 optimizer.step()
             with torch.no_grad():
                 accuracy = (model(test_x).argmax(1) == test_y).float().mean()
-            j.report(epoch, accuracy, loss=loss.item())
-            if j.should_stop():
-                break
+            j.report(epoch, accuracy, loss=loss.item())  # batch and rate of the next epoch may be others
 
 
 main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]) if len(sys.argv) > 3 else 0.1)

@@ -9,12 +9,10 @@
 
 Inside a training script (it works unchanged outside the daemon):
 
-    with postrider.job() as j:
-        for epoch in range(1, epochs + 1):
-            train_one_epoch(batch)
-            j.report(epoch, accuracy=test())
-            if j.should_stop():
-                break
+    with postrider.job(batch=64, epochs=10) as j:  # as it runs outside the daemon
+        for epoch in j.epochs():
+            train_one_epoch(j.batch)
+            j.report(epoch, accuracy=test())  # the next epoch may have another batch
 
 Nothing but the standard library is needed. docs/PROTOCOL.md says what every field means.
 """
@@ -35,12 +33,14 @@ from .training import TrainingJob, job
 from .types import (
     BeyondModel,
     Candidate,
+    Change,
     Decision,
     Estimate,
     Event,
     Explanation,
     Job,
     KeptEstimate,
+    Next,
     Offer,
     Outside,
     Progress,
@@ -49,8 +49,8 @@ from .types import (
 )
 
 __all__ = [
-    "AsyncClient", "BadRequest", "BeyondModel", "Candidate", "Client", "ConnectionLost", "Decision",
-    "Estimate", "Event", "Explanation", "Job", "KeptEstimate", "NotPermitted", "NotReachable", "Offer",
+    "AsyncClient", "BadRequest", "BeyondModel", "Candidate", "Change", "Client", "ConnectionLost", "Decision",
+    "Estimate", "Event", "Explanation", "Job", "KeptEstimate", "Next", "NotPermitted", "NotReachable", "Offer",
     "Outside", "PostriderError", "Progress", "RefusedForNow", "Submission", "TrainingJob", "UnknownJob",
     "WaitTimeout", "Waiting", "__version__", "find_socket", "job",
 ]

@@ -118,6 +118,12 @@ def finished_members(job: Union[str, int], exit_code: int, accuracy: Optional[fl
     return members
 
 
+def next_members(job: Union[str, int], epoch: Optional[int], accuracy: Optional[float],
+                 batch: Optional[float]) -> Dict[str, Any]:
+    given = {"epoch": epoch, "accuracy": accuracy, "batch": batch}
+    return {"job": str(job), **{name: v for name, v in given.items() if v is not None}}
+
+
 def decode(line: bytes) -> Dict[str, Any]:
     if not line.endswith(b"\n"):
         raise ConnectionLost("the daemon closed the connection", "connection_lost")

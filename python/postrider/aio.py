@@ -7,9 +7,9 @@ from collections import deque
 from typing import Any, AsyncIterator, Deque, Dict, Iterable, Mapping, Optional, Tuple, Union
 
 from ._request import (RETRY_S, After, Seconds, Watched, checked, decode, encode, find_socket, finished_members, greeted,
-                       job_members, list_members, lost, not_reachable, seconds, submit_members)
+                       job_members, list_members, lost, next_members, not_reachable, seconds, submit_members)
 from .errors import ConnectionLost, NotReachable, PostriderError, WaitTimeout
-from .types import Event, Explanation, Job, Submission, read_explanation, read_job, read_submission
+from .types import Event, Explanation, Job, Next, Submission, read_explanation, read_job, read_next, read_submission
 
 _LIMIT = 1 << 26  # bytes of one reply: a list of 1,000 jobs is about one megabyte
 
@@ -156,6 +156,10 @@ class AsyncClient:
 
     async def progress(self, job: Union[str, int], done: float) -> Job:
         return read_job((await self.request("progress", job=str(job), done=done))["job"])
+
+    async def next(self, job: Union[str, int], *, epoch: Optional[int] = None, accuracy: Optional[float] = None,
+                   batch: Optional[float] = None) -> Next:
+        return read_next(await self.request("next", **next_members(job, epoch, accuracy, batch)))
 
     async def finished(self, job: Union[str, int], *, exit_code: int = 0, accuracy: Optional[float] = None,
                        run_s: Optional[float] = None) -> Job:

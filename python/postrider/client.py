@@ -7,9 +7,9 @@ import time
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 from ._request import (RETRY_S, After, Seconds, Watched, checked, decode, encode, find_socket, finished_members, greeted,
-                       job_members, list_members, lost, not_reachable, seconds, submit_members)
+                       job_members, list_members, lost, next_members, not_reachable, seconds, submit_members)
 from .errors import ConnectionLost, NotReachable, PostriderError, WaitTimeout
-from .types import Event, Explanation, Job, Submission, read_explanation, read_job, read_submission
+from .types import Event, Explanation, Job, Next, Submission, read_explanation, read_job, read_next, read_submission
 
 __all__ = ["Client", "find_socket"]
 
@@ -219,6 +219,11 @@ class Client:
 
     def progress(self, job: Union[str, int], done: float) -> Job:
         return read_job(self.request("progress", job=str(job), done=done)["job"])
+
+    def next(self, job: Union[str, int], *, epoch: Optional[int] = None, accuracy: Optional[float] = None,
+             batch: Optional[float] = None) -> Next:
+        """How the next epoch of a job is to be run. epoch: of an advised job, its report: that one is over."""
+        return read_next(self.request("next", **next_members(job, epoch, accuracy, batch)))
 
     def finished(self, job: Union[str, int], *, exit_code: int = 0, accuracy: Optional[float] = None,
                  run_s: Optional[float] = None) -> Job:

@@ -169,6 +169,31 @@ class Progress:
 
 
 @dataclass
+class Change:
+    """How a running job was told to go on, after an epoch."""
+
+    after: Optional[float] = None
+    batch: Optional[float] = None
+    lr: Optional[float] = None
+    last: Optional[float] = None
+    why: Optional[str] = None
+    end_s: Optional[float] = None
+    end_upper_s: Optional[float] = None
+    accuracy: Optional[float] = None
+    at: Optional[str] = None
+
+
+@dataclass
+class Next:
+    """How the next epoch is to be run."""
+
+    batch: Optional[float] = None
+    lr: Optional[float] = None
+    last: Optional[float] = None
+    after: Optional[float] = None
+
+
+@dataclass
 class Job:
     job: str = ""
     number: Optional[int] = None
@@ -205,6 +230,7 @@ class Job:
     batch: Optional[float] = None
     epochs: Optional[float] = None
     lr: Optional[float] = None
+    steered: Optional[List[Change]] = None
     policy: Optional[str] = None
     model: Optional[str] = None
     predicted_s: Optional[float] = None
@@ -281,7 +307,11 @@ read_candidate = _reader(Candidate, {"outside": _reader(Outside)})
 read_decision = _reader(Decision, {
     "offer": _reader(Offer), "beyond_model": _reader(BeyondModel),
     "candidates": lambda v: [read_candidate(c) for c in v]})
-read_job = _reader(Job, {"estimate": _reader(Estimate), "waiting": _reader(Waiting), "progress": _reader(Progress)})
+_read_change = _reader(Change)
+read_next = _reader(Next)
+read_job = _reader(Job, {"steered": lambda v: [_read_change(c) for c in v],
+                         "estimate": _reader(Estimate), "waiting": _reader(Waiting),
+                         "progress": _reader(Progress)})
 read_submission = _reader(Submission, {"job": read_job, "decision": read_decision})
 _read_kept = _reader(KeptEstimate)
 read_explanation = _reader(Explanation, {

@@ -352,7 +352,8 @@ class TestTypes(unittest.TestCase):
         self.assertIsNone(self.problem)
         # What this daemon has no reason to say: no job breaks another's promise, none is killed, no type knows its
         # memory or its learning rate or has gpus, no context is new to the model, and its decisions leave nothing out.
-        rare = {"passed_over", "with_more_time", "why", "cost", "job", "breaks", "behind", "signal", "memory_mb", "gpus", "devices", "lr", "probe"}
+        # No type steers: tests/cli/steer.sh has one.
+        rare = {"steered", "passed_over", "with_more_time", "why", "cost", "job", "breaks", "behind", "signal", "memory_mb", "gpus", "devices", "lr", "probe"}
         for cls, members in self.seen.items():
             missing = {f.name for f in fields(cls)} - members - rare
             self.assertEqual(missing, set(), "%s: the daemon never said them" % cls.__name__)
@@ -391,6 +392,56 @@ class TestAsync(unittest.TestCase):
 
 
 class TestTraining(unittest.TestCase):
+    def job_in(self, folder, text="", **env):
+        """A job whose folder says `text`."""
+        path = os.path.join(folder, "next")
+        with open(path, "w") as f:
+            f.write(text)
+        with mock.patch.dict(os.environ, {"POSTRIDER_NEXT": path, **env}):
+            return postrider.job(self.out, batch=8, lr=0.5, epochs=3), path
+
+    def test_outside_the_daemon_a_script_trains_with_what_it_was_given(self):
+        self.out = io.StringIO()
+        with postrider.job(self.out, batch=8, lr=0.5, epochs=3) as j:
+            self.assertEqual([(e, j.batch, j.lr, j.last) for e in j.epochs()], [(1, 8, 0.5, 3), (2, 8, 0.5, 3), (3, 8, 0.5, 3)])
+        with self.assertRaisesRegex(ValueError, "batch"):
+            postrider.job(self.out).batch
+        with self.assertRaisesRegex(ValueError, "epochs"):
+            list(postrider.job(self.out).epochs())
+        with mock.patch.dict(os.environ, {"POSTRIDER_START": "batch=16 last=4"}):
+            j = postrider.job(self.out, batch=8, lr=0.5)
+        self.assertEqual((j.batch, j.lr, j.last), (16, 0.5, 4))
+
+    def test_a_report_is_answered_or_the_job_goes_on(self):
+        self.out = io.StringIO()
+        with tempfile.TemporaryDirectory() as folder:
+            j, path = self.job_in(folder, "batch=16 lr=0.1 last=9\n", POSTRIDER_START="batch=16 lr=0.1 last=9")
+            j.report(1, 0.5)
+            self.assertNotIn("asks", self.out.getvalue())  # it has not looked at the batch
+            self.assertEqual(j.batch, 16)
+            began = time.monotonic()
+            j.report(2, 0.5)  # nobody answers
+            self.assertLess(time.monotonic() - began, 0.5)
+            self.assertEqual((j.batch, j.lr, j.last), (16, 0.1, 9))
+            with open(path + ".new", "w") as f:
+                f.write("batch=64 lr=0.4 last=7\nafter=3\n")
+            os.rename(path + ".new", path)
+            began = time.monotonic()
+            j.report(3, 0.6)
+            self.assertLess(time.monotonic() - began, postrider.training.ANSWER_S)
+            self.assertEqual((j.batch, j.lr, j.last), (64, 0.4, 7))
+            for nonsense in ("", "batch=x", "batch=0", "\0" * 300, "after=9"):
+                with open(path, "w") as f:
+                    f.write(nonsense)
+                j.report(4, 0.6)
+                self.assertEqual((j.batch, j.lr, j.last), (64, 0.4, 7))
+            os.remove(path)
+            j.report(5, 0.6)
+            self.assertEqual(j.batch, 64)
+        lines = [json.loads(s) for s in self.out.getvalue().splitlines()]
+        self.assertEqual([s.get("batch") for s in lines[:4]], [None, 16, 16, 64])
+        self.assertTrue(all(s["asks"] is True for s in lines[1:]))
+
     def test_a_job_that_would_be_late_stops_after_an_epoch(self):
         with postrider.Client(daemon.socket) as c:
             answer = c.submit("script", {"epochs": 6, "samples": 100, "pause": 1.5}, slo=6, may_stop=True)

@@ -42,6 +42,7 @@ static const struct verb {
 	{ "reload", verb_reload, "make the daemon read its configuration again" },
 	{ "drain", verb_drain, "make the daemon take no more jobs" },
 	{ "token", verb_token, "a token for the daemon's page in a browser" },
+	{ "next", verb_next, "inside a job: how to run the next epoch" },
 	{ "replay", NULL, "what one policy would have done to the jobs of a trace" },
 	{ "compare", NULL, "policies side by side on the same jobs; the paper's experiment" },
 	{ "report", NULL, "a comparison as one HTML page with figures" },

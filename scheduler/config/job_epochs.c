@@ -143,6 +143,16 @@ void early_stop_read(struct fields *f, const char *name, void *object)
 		need_epochs(f, name, t);
 }
 
+/* job.json may have said it already. */
+void steer_read(struct fields *f, const char *name, void *object)
+{
+	struct job_type *t = object;
+
+	field_bool(f, name, &t->steer);
+	if (t->steer)
+		need_epochs(f, name, t);
+}
+
 void counts_read(struct fields *f, const char *name, size_t max_n, double max, double *out, size_t *out_n)
 {
 	const struct json *list = fields_list(f, name, 1, max_n);

@@ -265,6 +265,7 @@ const struct key job_type_keys[] = {
 	{ "epochs_param", KEY_TEXT, AT(epochs_param), .read = epochs_param_read },
 	{ "epochs_choices", KEY_OTHER, .read = epochs_choices_read, .write = epochs_choices_write },
 	{ "early_stop", KEY_BOOL, AT(early_stop), .read = early_stop_read },
+	{ "steer", KEY_BOOL, AT(steer), .read = steer_read },
 	{ "probe", KEY_CHOICE, AT(probe), .choice = probe_name },
 	{ "model", KEY_PATH, AT(model) },
 	{ "table", KEY_PATH, AT(table) },

@@ -67,6 +67,7 @@ struct job_type {
 	enum config_probe probe; /* PROBE_DEFAULT: the configuration's */
 	bool early_stop;        /* a job that would be late may be stopped after an epoch, and still has a
 	                           result */
+	bool steer;             /* it asks after each epoch how to go on, and its batch may change */
 	char *model;            /* its own model file; NULL: the configuration's counts */
 	char *table, *schema, *curves; /* that its own model is trained from, beside its jobs; NULL: none */
 	size_t first_after;     /* it has its own model, and the daemon trains the first one after so

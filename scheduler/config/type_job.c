@@ -200,6 +200,7 @@ static void take_rest(struct fields *f, const struct profile_design *d, struct j
 	t->result.regex = copy_of(f, d->result.regex);
 	t->result.epoch_regex = copy_of(f, d->result.epoch_regex);
 	t->result.scale = d->result.scale;
+	t->steer = d->steer;
 	t->work_dir = copy_of(f, d->work_dir);
 }
 

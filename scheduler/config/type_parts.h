@@ -37,6 +37,7 @@ void epochs_param_read(struct fields *f, const char *name, void *type);
 void epochs_choices_read(struct fields *f, const char *name, void *type);
 void epochs_choices_write(const void *type, struct json_writer *w);
 void early_stop_read(struct fields *f, const char *name, void *type);
+void steer_read(struct fields *f, const char *name, void *type);
 
 /* A list of 1 to max_n whole numbers from 1 to `max`, none of them twice; ascending in out[]. */
 void counts_read(struct fields *f, const char *key, size_t max_n, double max, double *out, size_t *out_n);

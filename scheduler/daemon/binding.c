@@ -206,6 +206,19 @@ void binding_give(struct binding *b, struct job *job)
 	*b = (struct binding){ 0 };
 }
 
+/* Its learning rate, and how that goes with the batch: by the rule of the type, or as the user gave it. */
+static struct steer_rate rate_of(const struct job *job)
+{
+	static const enum steer_rule rule[] = {
+		[LR_NONE] = STEER_RATE_NONE, [LR_LINEAR] = STEER_RATE_LINEAR, [LR_SQRT] = STEER_RATE_SQRT
+	};
+	const struct job_type *t = job->type;
+
+	if (isnan(t->lr_base))
+		return (struct steer_rate){ .lr = job_lr_given(job) };
+	return (struct steer_rate){ .rule = rule[t->lr_rule], .lr = t->lr_base, .batch = t->lr_base_batch };
+}
+
 void binding_request(const struct job *job, struct sched_request *out)
 {
 	const struct job_record *r = &job->row;
@@ -226,6 +239,7 @@ void binding_request(const struct job *job, struct sched_request *out)
 		.owner = job->limited && advised ? (uint64_t)r->uid + 1 : 0,
 		.priority = r->priority,
 		.may_stop = r->may_stop && job->type && job->type->early_stop,
+		.steer = job->type && job->type->steer,
 		.type = job->type_number,
 		.user = r->uid,
 		.slo_s = r->slo_s,
@@ -238,6 +252,8 @@ void binding_request(const struct job *job, struct sched_request *out)
 		.max_memory_mb = r->max_memory_mb,
 		.device = { .least = r->gpus_least },
 	};
+	if (out->steer)
+		out->rate = rate_of(job);
 	if (job->type && (r->gpus_least || job->type->records_per_gpu > 0.0)) {
 		out->device.records_each = isnan(job->type->records_per_gpu) ? 0.0
 									     : job->type->records_per_gpu;

@@ -274,8 +274,10 @@ int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err)
 void carry_progress(struct daemon *d, struct job *job, double done, const struct life_progress *p)
 {
 	struct life_event e = carry_event(d, LIFE_PROGRESS, job);
+	bool asks;
 
-	inputs_progress(d, job, e.now_ns, done, p);
+	asks = p && p->asks && (life_advised(job) || steer_has_time(d)); /* a request has its own limits */
+	inputs_progress(d, job, e.now_ns, done, p, asks);
 	if (done >= 0.0 && done <= 1.0)
 		sched_progress(d->sched, e.now_ns, job->id, done, NULL);
 	e.progress = p;
@@ -288,6 +290,8 @@ void carry_progress(struct daemon *d, struct job *job, double done, const struct
 		e.gives_back = e.stop_after;
 	}
 	carry_out(d, &e, NULL);
+	if (asks)
+		steer_ask(d, job, p);
 	give_up_in_time(d, job);
 }
 
@@ -373,12 +377,18 @@ static void on_progress(void *owner, const struct exec_progress *p)
 {
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, p->id);
-	struct life_progress is = {
-		.epoch = p->epoch, .epochs = p->epochs, .accuracy = p->accuracy, .run_s = p->elapsed_s
-	};
+	struct life_progress is = { .epoch = p->epoch,
+				    .epochs = p->epochs,
+				    .accuracy = p->accuracy,
+				    .run_s = p->elapsed_s,
+				    .batch = p->batch,
+				    .asks = p->asks };
 
+	if (job &&
+	    !isnan(job->steering.told.last)) /* it was told of another last epoch since it was started */
+		is.epochs = job->steering.told.last;
 	if (job)
-		carry_progress(d, job, p->epoch / p->epochs, &is);
+		carry_progress(d, job, is.epoch / is.epochs, &is);
 }
 
 static void on_finished(void *owner, const struct exec_outcome *o)

@@ -51,7 +51,7 @@ const char *carry_executor(const struct config *c, const struct job *job)
 }
 
 /* It is whole: CONFIG_MAX_STATE_DIR leaves room. Cut off, two jobs would share a folder. */
-static void job_dir(const struct daemon *d, const struct job *job, char *out, size_t size)
+void carry_dir(const struct daemon *d, const struct job *job, char *out, size_t size)
 {
 	snprintf(out, size, "%s/jobs/%llu", d->setup->config->state_dir, (unsigned long long)job->id);
 }
@@ -66,7 +66,7 @@ static void *executor_of(const struct daemon *d, const struct job *job, enum whe
 	bool at_engine = false;
 	char dir[4096];
 
-	job_dir(d, job, dir, sizeof dir);
+	carry_dir(d, job, dir, sizeof dir);
 	for (size_t i = 0; d->executors[i] && !life_advised(job); i++) {
 		if (d->executors[i] != &exec_engine_ops || !d->executor[i])
 			continue;
@@ -106,6 +106,7 @@ static void exec_job_of(const struct daemon *d, const struct job *job, char **ar
 		.gid = job->row.gid,
 		.cpus = job->row.cpus,
 		.epochs = NAN,
+		.steer = t->steer,
 		.kill_grace_s = c->kill_grace_s,
 		.max_time_s = t->max_time_s,
 		.max_output_mb = (uint64_t)(isnan(t->max_output_mb) ? c->max_output_mb : t->max_output_mb),
@@ -130,8 +131,9 @@ static int spawn(struct daemon *d, struct job *job, struct err *err)
 {
 	const struct executor_ops *ops;
 	void *self = executor_of(d, job, WHEN_STARTED, &ops);
-	char dir[4096], id[24], **argv = NULL;
+	char dir[4096], id[24], start[JOB_NEXT_MAX + 1], **argv = NULL;
 	struct exec_job e;
+	struct next next;
 	struct job_argv_values v = {
 		.job = id,
 		.dir = dir,
@@ -149,11 +151,13 @@ static int spawn(struct daemon *d, struct job *job, struct err *err)
 	if (!job->type || !ops)
 		return err_fail(err, ERR_NOTFOUND, "its type %s is no longer configured", job->row.type);
 	snprintf(id, sizeof id, "%llu", (unsigned long long)job->id);
-	job_dir(d, job, dir, sizeof dir);
+	carry_dir(d, job, dir, sizeof dir);
 	rc = job_type_argv(job->type, &job->bound->params, &v, &argv, err);
 	if (rc)
 		return rc;
 	exec_job_of(d, job, argv, dir, &e);
+	job_next(job, &next);
+	e.start = next_line(&next, start);
 	rc = ops->start(self, &e, err);
 	argv_free(argv);
 	return rc;
@@ -203,7 +207,7 @@ static void adopt(struct daemon *d, struct job *job, struct next_events *next)
 	char dir[4096];
 	int rc;
 
-	job_dir(d, job, dir, sizeof dir);
+	carry_dir(d, job, dir, sizeof dir);
 	exec_job_of(d, job, NULL, dir, &e);
 	rc = ops ? ops->adopt(self, &e, &unstarted, &err)
 		 : err_fail(&err, ERR_ARG, "nothing runs jobs of mode %s", job->row.mode);
@@ -234,6 +238,9 @@ static void log_event(const char *what, const struct job *job)
 	if (!strcmp(what, "started") && job->pid)
 		log_info("job %llu started: pid %d, batch %g, %u cpus%s%s", id, (int)job->pid, r->batch,
 			 r->cpus, r->devices ? ", gpus " : "", r->devices ? r->devices : "");
+	else if (!strcmp(what, "steered"))
+		log_info("job %llu: batch %g from epoch %g on", id, job->steering.told.batch,
+			 job->steering.told.after + 1.0);
 	else if (!strcmp(what, "late"))
 		log_warn("job %llu is predicted to miss its limit of %g s", id, r->slo_s);
 	else if (!strcmp(what, "stopping") && job->step == STEP_EARLY_AWAITS)
@@ -329,6 +336,7 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 	case LIFE_RETRY: retry(d, job); break;
 	case LIFE_IDLE: sched_set_idle(d->sched, now_ns, job->id, a->idle, NULL); break;
 	case LIFE_STOP: rc = stop(d, job, next, err); break;
+	case LIFE_ANSWER: steer_answer(d, job); break;
 	case LIFE_ADOPT: adopt(d, job, next); break;
 	case LIFE_FORGET: forget(d, job, now_ns); break;
 	case LIFE_ADMIT: waiting_add(d, job); break;

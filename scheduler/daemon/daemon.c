@@ -509,6 +509,8 @@ static int open_parts(struct daemon *d, bool force, struct err *err)
 		rc = sched_new(&sched, &d->sched, err);
 	if (!rc)
 		carry_lag(d);
+	if (!rc && !d->params.played)
+		rc = steer_new(d, err);
 	for (size_t i = 0; !rc && d->executors[i] && i < DAEMON_MAX_EXECUTORS; i++)
 		rc = d->executors[i]->create(d->base, &sink, &d->executor[i], err);
 	if (!rc)
@@ -686,6 +688,7 @@ void daemon_free(struct daemon *d)
 	free(d->cluster);
 	drop(d->event.watchdog);
 	store_close(d->store); /* answers what was asked, so the retention is still there */
+	steer_free(d);
 	retention_free(d->retention);
 	/* Until here a signal that comes once more must not end us half-way. */
 	for (size_t i = 0; i < sizeof d->event.signal / sizeof d->event.signal[0]; i++)

@@ -10,6 +10,7 @@
  *   inputs.c      what decisions are made from, for verify/
  *   estimates.c   when live jobs will start and end, and why they wait
  *   waiting.c     jobs that are not with the scheduler: they wait for another one, or are to run once more
+ *   steer.c       jobs that ask after each epoch how to go on
  *   late.c        the operator's command for jobs that will be late, are lost or have ended
  *   learn/        what is learned from jobs that end: bounds, drift, new models
  *   tally.c       what happened, counted once: `stats`, metrics, the page and learning read it
@@ -99,6 +100,7 @@ struct daemon {
 	int64_t clock_offset_ns;        /* daemon_now_ns() less the time since the boot: daemon_clock.c */
 	int64_t started_ns;
 
+	struct steer *steer;            /* steer.c; NULL: it is played */
 	struct watcher *watcher;        /* ops/op_watch.c */
 	size_t n_watchers;
 	size_t n_notices;               /* late.c: commands of `notify` under way */
@@ -173,6 +175,7 @@ int daemon_reload(struct daemon *d, struct later *answer, const struct setup_sou
 int carry_out(struct daemon *d, const struct life_event *e, struct err *err);
 struct life_event carry_event(const struct daemon *d, enum life_event_kind kind, struct job *job); /* now */
 const char *carry_executor(const struct config *c, const struct job *job); /* the name of what runs it */
+void carry_dir(const struct daemon *d, const struct job *job, char *out, size_t size); /* its folder */
 
 /* ---- carry_events.c ---- */
 void carry_out_all(struct daemon *d, enum life_event_kind kind); /* of every job */
@@ -231,6 +234,14 @@ bool cluster_known(const struct daemon *d);
 void cluster_json(const struct daemon *d, struct json_writer *w); /* a member "cluster", if one is watched */
 /* " (3 are taken by others of slurm, ...)": beside how many cpus are free. "": no others. */
 const char *cluster_words(const struct daemon *d, char *out, size_t size);
+
+/* ---- steer.c ---- */
+int steer_new(struct daemon *d, struct err *err); /* the thread that writes answers; free it in any case */
+void steer_free(struct daemon *d);
+bool steer_has_time(const struct daemon *d); /* for an answer: who asks too often does not always get one */
+/* It reported an epoch, and asks how to go on. */
+void steer_ask(struct daemon *d, struct job *job, const struct life_progress *p);
+void steer_answer(struct daemon *d, struct job *job); /* what it was told last is to stand in its folder */
 
 /* ---- late.c ---- */
 enum config_on_late late_rule(const struct config *c, const struct job *job);

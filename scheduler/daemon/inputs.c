@@ -139,12 +139,15 @@ void inputs_lag(struct daemon *d, double lag_s)
 /* ---- jobs ---- */
 
 void inputs_progress(struct daemon *d, const struct job *job, int64_t now_ns, double done,
-		     const struct life_progress *p)
+		     const struct life_progress *p, bool asks)
 {
-	char text[120];
+	char text[160];
+	int n = 0;
 
 	if (p)
-		snprintf(text, sizeof text, "%.17g %.17g %.17g", p->epoch, p->epochs, p->accuracy);
+		n = snprintf(text, sizeof text, "%.17g %.17g %.17g", p->epoch, p->epochs, p->accuracy);
+	if (p && asks)
+		snprintf(text + n, sizeof text - (size_t)n, " asks %.17g", p->batch);
 	inputs_add(d, INPUT_PROGRESS, now_ns, job, done, p ? text : NULL);
 }
 

@@ -31,7 +31,8 @@ struct life_progress;
 #define INPUT_OWNER "owner_started"   /* an advised job, by its owner */
 #define INPUT_DELAYED "delayed"       /* the machine lacked something to start it; text: what */
 #define INPUT_AT_ENGINE "at_engine"   /* it waits there; text: why; NULL: no more */
-#define INPUT_PROGRESS "progress"     /* number: the share that is done; text: the epoch */
+#define INPUT_PROGRESS "progress"     /* number: the share that is done; text: the epoch, and
+                                         the batch where it was answered how to go on */
 #define INPUT_ENDED "ended"           /* text: the outcome */
 #define INPUT_CANCEL "cancel"         /* text: why */
 #define INPUT_HOPELESS "hopeless"     /* taken by chance, and it had none any more */
@@ -60,8 +61,9 @@ void inputs_lag(struct daemon *d, double lag_s);
 void inputs_flush(struct daemon *d); /* before a commit */
 /* Of the life of a job: those that come from the world. */
 void inputs_event(struct daemon *d, const struct life_event *e);
+/* asks: it is answered how to go on. */
 void inputs_progress(struct daemon *d, const struct job *job, int64_t now_ns, double done,
-                     const struct life_progress *p);
+                     const struct life_progress *p, bool asks);
 void inputs_ended(struct daemon *d, int64_t now_ns, const struct exec_outcome *o);
 /* All others. job NULL: none; number NaN: none; text NULL: none. */
 void inputs_add(struct daemon *d, const char *what, int64_t now_ns, const struct job *job, double number,

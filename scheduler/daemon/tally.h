@@ -56,6 +56,7 @@ struct tally {
 	uint64_t verdict[SCHED_CHANCE + 1], duplicates, late;
 	uint64_t rejected[TALLY_CODES]; /* by bit of enum decide_reason; the last: another reason */
 	uint64_t error[TALLY_CODES];    /* error replies, by tally_error_code[] */
+	uint64_t steered[STEER_LATE]; /* changes of running jobs, by reason from STEER_FASTER on */
 	uint64_t reloads[2];            /* done, refused */
 	struct tally_ring wait_s, decision_us, submit_us;
 	uint64_t decisions, submits; double decision_us_sum, submit_us_sum;

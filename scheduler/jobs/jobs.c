@@ -99,6 +99,8 @@ void job_free(struct job *job)
 	free(job->identity);
 	free(job->devices);
 	free(job->after_more);
+	free(job->steered);
+	free(job->steer_kept);
 	free(job);
 }
 
@@ -114,13 +116,16 @@ int job_new(struct names *names, const struct job_record *row, struct job **out,
 	r = &job->row;
 	job->type_number = names_number(names, row->type);
 	job->epoch = job->epochs = job->epoch_accuracy = job->guess_s = NAN;
+	job->steering = (struct job_steering){ .told = { NAN, NAN, NAN, NAN }, .before = NAN };
 	if (copy_text(&job->key, &r->key, row->key) | copy_text(&job->type_name, &r->type, row->type) |
 	    copy_text(&job->params_text, &r->params, row->params) |
 	    copy_text(&job->batches_text, &r->batches, row->batches) |
 	    copy_text(&job->reason, &r->reason, row->reason) | copy_text(&job->tag, &r->tag, row->tag) |
 	    copy_text(&job->identity, &r->identity, row->identity) |
 	    copy_text(&job->devices, &r->devices, row->devices) |
-	    copy_text(&job->after_more, &r->after_more, row->after_more)) {
+	    copy_text(&job->after_more, &r->after_more, row->after_more) |
+	    copy_text(&job->steered, &r->steered, row->steered) |
+	    copy_text(&job->steer_kept, &r->steer_kept, row->steer_kept)) {
 		job_free(job);
 		return err_nomem(err, "a job");
 	}

@@ -15,6 +15,7 @@
 #include "scheduler/jobs/names.h"
 #include "scheduler/jobs/record.h"
 #include "scheduler/jobs/users.h"
+#include "scheduler/process/next.h"
 
 #define JOBS_MAX_KEYS 100000 /* remembered; the oldest is forgotten */
 #define JOBS_MAX_KEY 128     /* bytes of one */
@@ -44,6 +45,26 @@ enum job_step {
 	STEP_GIVEN_UP,                 /* because its chance had gone */
 };
 
+#define JOB_STEERED_MOST 64 /* changes of a job while it runs; after them it goes on as it is */
+#define JOB_NOT_FOLLOWED "not_followed" /* why: the job names another batch than it was told */
+
+struct job_change {                    /* one of `steered` in the row */
+	struct next next;              /* what it was told, and after which epoch */
+	char why[32];                  /* steer_reason_name(), or JOB_NOT_FOLLOWED */
+	double end_s, end_upper_s, accuracy; /* foreseen then; NaN: not known */
+	int64_t at_ns;
+};
+
+struct job_steering {                  /* of a live job whose type steers */
+	struct next told;              /* last; batch NaN: as it was started */
+	double before;                 /* the batch before that */
+	unsigned changes;
+	unsigned ignored;              /* reports in a row that named another batch */
+	bool awaits;                   /* the row that says `told` is on its way to the disk */
+	bool writing, again;           /* daemon/steer.c: its file, and once more after that */
+	bool deaf;                     /* it does not do as it is told, and is not steered any more */
+};
+
 struct job {
 	uint64_t id;
 	struct job *before, *after;    /* in its list: live ones by id, ended ones by when they ended */
@@ -57,7 +78,7 @@ struct job {
 	int type_number;               /* of its type's name: names_number() */
 	struct job_record row;         /* as it is stored; its text is in the next line, or kept by names.h */
 	char *key, *type_name, *params_text, *batches_text, *reason, *tag; /* text of the row, or NULL */
-	char *identity, *devices, *after_more; /* the same */
+	char *identity, *devices, *after_more, *steered, *steer_kept; /* the same */
 
 	/* of live jobs only */
 	double guess_s;                /* without a model: what such jobs took so far; NaN: not known */
@@ -75,6 +96,8 @@ struct job {
 	uint64_t after_bad;            /* the first of them that did not end well, in this state; 0: none */
 	enum job_state after_state;
 	bool late_told;
+	uint32_t awaits;               /* AWAIT of it that were not followed by DURABLE yet */
+	struct job_steering steering;
 	pid_t pid;
 	char *decision_text;           /* of an advised job: what was decided for its start */
 	double epoch, epochs, epoch_accuracy; /* progress; NaN: none */
@@ -127,6 +150,22 @@ void job_set_waits(struct job *job, const char *why); /* without memory: none */
 void job_bound_free(struct job_bound *b, const struct job_type *type);
 /* The number of epochs that the user gave, or the type's usual one; NaN: it has none, or they are open. */
 double job_epochs_given(const struct job *job);
+/* How it is to run its next epochs: as it was told last, or as it was started. */
+void job_next(const struct job *job, struct next *out);
+/* The learning rate that the user gave, where the type has no rule for it; NaN: none. */
+double job_lr_given(const struct job *job);
+/* It is told otherwise. -1: without memory, or there were too many changes; nothing was done. */
+int job_steered_add(struct job *job, const struct job_change *c);
+int job_set_steer_kept(struct job *job, const char *kept); /* sched_steer_kept(); -1 without memory */
+void job_steered_forget(struct job *job);  /* it begins from the start again */
+void job_steered_restore(struct job *job); /* from its row */
+/* The changes that `steered` of a row says (NULL: none); returns how many there are. Of more than `max` the
+ * last takes the last place. */
+size_t job_steered_read(const char *text, struct job_change *out, size_t max);
+size_t job_changes_read(const struct json *list, struct job_change *out, size_t max); /* the same */
+const char *job_change_why(const struct job_change *c); /* in words */
+/* It has named the batch of its last epoch (NaN: it has not): does it go its own way for long? */
+bool job_steer_deaf(struct job *job, double named);
 const struct job_values *job_values(const struct job *job); /* without any if it is bound to no model */
 void job_drop_live_parts(struct job *job); /* what only a live job needs */
 

@@ -111,70 +111,6 @@ static double rate_of(const struct job *job, const struct candidate *c)
 	return job->type ? job_type_lr(job->type, c->decision) : NAN;
 }
 
-unsigned life_rejected_by(const struct decision *d)
-{
-	static const unsigned order[] = { REASON_BEYOND_MODEL,   REASON_TOO_WIDE, REASON_DEVICES,
-					  REASON_MEMORY,         REASON_UNSTABLE, REASON_NO_BOUND,
-					  REASON_BREAKS_PROMISE, REASON_PRICE };
-	unsigned common = ~0u;
-
-	if (!isnan(d->smallest_slo_s))
-		return REASON_SLO_EXCEEDED;
-	if (d->beyond)
-		return REASON_BEYOND_MODEL;
-	for (size_t i = 0; i < d->n_candidates; i++)
-		common &= d->candidate[i].reasons;
-	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-		if (common & order[i])
-			return order[i];
-	}
-	return 0;
-}
-
-void life_why_rejected(const struct job_record *row, const struct decision *d, char *text, size_t size)
-{
-	unsigned by = life_rejected_by(d);
-	char limit[32], least[32];
-	int n = 0;
-
-	if (by == REASON_SLO_EXCEEDED)
-		n = snprintf(text, size,
-			     "no batch meets %s at %g %%; the shortest limit that could be promised: %s",
-			     text_seconds(row->slo_s, limit), 100.0 * row->confidence,
-			     text_seconds_up(d->smallest_slo_s, least));
-	else if (by == REASON_BEYOND_MODEL && d->beyond)
-		snprintf(text, size,
-			 "%s %.6g is too far outside the training table for a promise; the model goes "
-			 "from %.6g to %.6g",
-			 d->beyond, d->beyond_value, d->beyond_least, d->beyond_most);
-	else if (by == REASON_BEYOND_MODEL)
-		snprintf(text, size, "every batch is too far outside the training table for a promise");
-	else if (by == REASON_TOO_WIDE)
-		snprintf(text, size, "it wants %u cpus, more than are handed out", row->cpus);
-	else if (by == REASON_DEVICES)
-		snprintf(text, size, "every batch wants more gpus than it may have, or more of their memory");
-	else if (by == REASON_MEMORY)
-		snprintf(text, size, "every batch needs more memory than there is");
-	else if (by == REASON_UNSTABLE)
-		snprintf(text, size,
-			 "the model predicts no time for any batch: its queue would grow for ever");
-	else if (by == REASON_NO_BOUND)
-		snprintf(text, size, "there are too few observations for a promise at confidence %g",
-			 row->confidence);
-	else if (by == REASON_BREAKS_PROMISE)
-		snprintf(text, size, "every batch would break a promise already made (job %llu)",
-			 (unsigned long long)d->candidate[0].breaks);
-	else if (by == REASON_PRICE)
-		snprintf(text, size,
-			 "every batch would cost other jobs more than it brings, as busy as the machine is "
-			 "now");
-	else
-		snprintf(text, size, "no batch can be promised at any limit");
-	if (n > 0 && (size_t)n < size && d->other_load > 0.0 && d->other_factor >= 1.05)
-		snprintf(text + n, size - (size_t)n, " (other programs make it %.1f times slower)",
-			 d->other_factor);
-}
-
 /* The record has them whether they were chosen or given. */
 static void name_epochs(struct job *job)
 {
@@ -292,6 +228,13 @@ static void save(struct life_actions *out, struct job *job)
 	act(out, LIFE_UPDATE_ROW, job);
 }
 
+/* What was saved is on its way to the disk: DURABLE says that it is there. */
+static void await(struct life_actions *out, struct job *job)
+{
+	job->awaits++;
+	act(out, LIFE_AWAIT, job);
+}
+
 /* It is this job's turn: `decision` has its batch. */
 static void turn(struct life *l, const struct life_event *e, struct life_actions *out)
 {
@@ -321,7 +264,7 @@ static void turn(struct life *l, const struct life_event *e, struct life_actions
 		job->step = STEP_STARTING;
 		save(out, job);
 	}
-	act(out, LIFE_AWAIT, job);
+	await(out, job);
 }
 
 static void spawn(struct job *job, struct life_actions *out)
@@ -330,13 +273,13 @@ static void spawn(struct job *job, struct life_actions *out)
 	act(out, LIFE_SPAWN, job);
 }
 
-static void durable(struct job *job, struct life_actions *out)
+static void on_disk(struct job *job, struct life_actions *out)
 {
-	bool waits = job->step == STEP_STARTING || job->step == STEP_EARLY_AWAITS;
+	bool waits = job->step == STEP_STARTING || job->step == STEP_EARLY_AWAITS || job->steering.awaits;
 
 	if (waits && job->unsaved) { /* the store has refused the row */
 		save(out, job);
-		act(out, LIFE_AWAIT, job);
+		await(out, job);
 	} else if (job->step == STEP_STARTING) {
 		spawn(job, out);
 	} else if (job->step == STEP_EARLY_AWAITS) {
@@ -344,6 +287,20 @@ static void durable(struct job *job, struct life_actions *out)
 		act(out, LIFE_STOP, job);
 	} else if (job->step == STEP_READY) {
 		tell(out, "ready", job);
+	}
+}
+
+/* Of two that are on their way, the first does not say that the second is there. */
+static void durable(struct job *job, struct life_actions *out)
+{
+	if (job->awaits)
+		job->awaits--;
+	if (job->awaits)
+		return;
+	on_disk(job, out);
+	if (job->steering.awaits && !job->awaits) {
+		job->steering.awaits = false;
+		act(out, LIFE_ANSWER, job);
 	}
 }
 
@@ -515,6 +472,7 @@ static bool again(struct life *l, struct job *job, const struct exec_outcome *o,
 	job->pid = 0;
 	job->epoch = job->epochs = job->epoch_accuracy = NAN;
 	job->curve = (struct own_curve){ 0 };
+	job_steered_forget(job);
 	free(job->told);
 	job->told = NULL;
 	jobs_set_state(l->jobs, job, JOB_QUEUED);
@@ -537,7 +495,8 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 	enum job_state state = state_after(job, o);
 	bool given_up = state == JOB_CANCELLED && job->step == STEP_GIVEN_UP;
 	struct job_record *r = &job->row;
-	bool learn = state == JOB_DONE && !stops_early(job) && !o->rounded;
+	/* A run with several batches is an observation of none of them. */
+	bool learn = state == JOB_DONE && !stops_early(job) && !o->rounded && !r->steered;
 	int64_t started_ns;
 
 	if (again(l, job, o, state, now_ns, out))
@@ -677,8 +636,37 @@ static void progress(const struct life_event *e, struct life_actions *out)
 	if (e->gives_back)
 		job_set_reason(job, LIFE_GAVE_BACK);
 	save(out, job);
-	act(out, LIFE_AWAIT, job);
+	await(out, job);
 	tell(out, "stopping", job);
+}
+
+bool life_steers(const struct job *job)
+{
+	return job->type && job->type->steer && job->row.state == JOB_RUNNING && !life_stops(job) &&
+	       !job->steering.deaf && job->steering.changes < JOB_STEERED_MOST;
+}
+
+/* It has asked. What is new to it is on disk before it hears of it. */
+static void steered(const struct life_event *e, struct life_actions *out)
+{
+	struct job *job = e->job;
+	struct job_steering *s = &job->steering;
+
+	if (job->row.state != JOB_RUNNING || life_stops(job) ||
+	    (e->changed && (!life_steers(job) || job_steered_add(job, e->change))))
+		return;
+	s->deaf |= e->changed && !strcmp(e->change->why, JOB_NOT_FOLLOWED);
+	s->told.after = e->change->next.after;
+	job_set_steer_kept(job, e->kept); /* without memory a restart goes on from an older one */
+	save(out, job);
+	if (e->changed) {
+		s->awaits = true;
+		await(out, job);
+		act(out, LIFE_ESTIMATE, job)->what = "steered";
+		tell(out, "steered", job);
+	} else if (!s->awaits) {
+		act(out, LIFE_ANSWER, job);
+	}
 }
 
 /* Of the jobs that run without a promise, the one that came last. */
@@ -754,7 +742,7 @@ static void try_again(struct job *job, struct life_actions *out)
 	if (job->step != STEP_DELAYED)
 		return;
 	job->step = STEP_STARTING;
-	durable(job, out); /* its row is on disk, unless the store has failed since */
+	on_disk(job, out); /* its row is on disk, unless the store has failed since */
 }
 
 /* A job that runs goes on, whether its engine is there or not. */
@@ -784,6 +772,7 @@ static int restored(struct life *l, struct job *job, struct life_actions *out, s
 							      : STEP_SPAWNED;
 	if (job->row.state == JOB_QUEUED) /* it gets others at its next turn */
 		job_set_devices(job, NULL);
+	job_steered_restore(job);
 	rc = jobs_add(l->jobs, job, err);
 	if (!rc && !job_state_live(job->row.state) && job->row.state != JOB_REJECTED)
 		act(out, LIFE_COUNT_ENDED, job);
@@ -801,6 +790,7 @@ void life_back(const struct job *job, struct sched_restored *out)
 		.running = r->state == JOB_RUNNING,
 		.started_ns = r->started_ns,
 		.taken = record_candidate(r),
+		.steer = r->steer_kept,
 	};
 	if (!job->n_epoch_choices) /* the record has them, too, where there was nothing to choose */
 		out->taken.epochs = NAN;
@@ -821,11 +811,14 @@ static void resumed(struct life *l, const struct life_event *e, struct life_acti
 		act(out, LIFE_ADMIT, job);
 }
 
-/* The daemon that died may have written that the job is to stop without having told it. */
+/* The daemon that died may have written that the job is to stop, or how it is to go on, without having told
+ * it. */
 static void adopted(struct job *job, struct life_actions *out)
 {
 	if (life_stops(job) && !life_advised(job))
 		act(out, LIFE_STOP, job);
+	else if (!isnan(job->steering.told.batch))
+		act(out, LIFE_ANSWER, job);
 }
 
 static void unstarted(struct life *l, const struct life_event *e, struct life_actions *out)
@@ -862,6 +855,7 @@ int life_event(struct life *l, const struct life_event *e, struct life_actions *
 	case LIFE_WAITS: waits(e, out); break;
 	case LIFE_STARTED: started(l, e, out); break;
 	case LIFE_PROGRESS: progress(e, out); break;
+	case LIFE_STEERED: steered(e, out); break;
 	case LIFE_ESTIMATED: estimated(l, e, out); break;
 	case LIFE_ENDED: ended(l, job, e->outcome, e->foreseen_s, e->now_ns, out); break;
 	case LIFE_CANCEL: cancel(l, job, STEP_CANCELLING, e->text, e->now_ns, out); break;

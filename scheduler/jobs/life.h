@@ -24,11 +24,12 @@
  *   1. SPAWN follows DURABLE: the row that says "running" is on disk before anything runs. After a restart a
  *      job is spawned only where ADOPT found that no supervisor ever claimed it.
  *   2. The row alone is enough to continue: state, batch, promise, devices, whether the job was cancelled,
- *      the epoch after which it was asked to stop, the attempt.
+ *      the epoch after which it was asked to stop, what it was told of its next epochs, the attempt.
  *   3. An early STOP follows the row that says so. The record of a supervisor says "stopped" and not why, so
  *      without the row the job would count as cancelled.
- *   4. The end of a job is final. Events that come later have no actions.
- *   5. Within the actions of one event the store comes first, then processes, then clients that watch.
+ *   4. ANSWER follows the row that says what it tells. So a restarted daemon tells the same.
+ *   5. The end of a job is final. Events that come later have no actions.
+ *   6. Within the actions of one event the store comes first, then processes, then clients that watch.
  * The caller answers a client when all rows among the actions of the client's event are on disk. */
 #ifndef SCHEDULER_JOBS_LIFE_H
 #define SCHEDULER_JOBS_LIFE_H
@@ -71,6 +72,8 @@ enum life_event_kind {
 	LIFE_WAITS,      /* text: its engine has it, or will get it, and has not started it */
 	LIFE_STARTED,    /* at_ns, pid: by its executor or its owner */
 	LIFE_PROGRESS,   /* progress, stop_after */
+	LIFE_STEERED,    /* it reported and asked how to go on: change, kept; changed: it is another batch or
+	                    another last epoch */
 	LIFE_ESTIMATED,  /* estimate, text (why; NULL: a regular look), on_late */
 	LIFE_ENDED,      /* outcome, foreseen_s */
 	LIFE_CANCEL,     /* text: why; NULL: a user asked for it */
@@ -84,7 +87,12 @@ enum life_event_kind {
 	LIFE_UNSTARTED,  /* what ADOPT found: it was never started */
 };
 
-struct life_progress { double epoch, epochs, accuracy, run_s; }; /* run_s: since the start; NaN: not known */
+struct life_progress {               /* NaN: not known */
+	double epoch, epochs, accuracy;
+	double run_s;                /* since the start */
+	double batch;                /* that it says it ran the epoch with */
+	bool asks;                   /* how to go on */
+};
 
 struct life_event {
 	enum life_event_kind kind;
@@ -101,6 +109,9 @@ struct life_event {
 	uint32_t stop_after;            /* the epoch that sched_should_stop() or sched_gives_back() names;
 	                                   0: let it run */
 	bool gives_back;                /* the latter */
+	const struct job_change *change; /* what it is told */
+	const char *kept;               /* sched_steer_kept() */
+	bool changed;
 	struct sched_estimate estimate;
 	enum config_on_late on_late;
 	const struct exec_outcome *outcome;
@@ -120,6 +131,7 @@ enum life_action_kind {
 	LIFE_RETRY,             /* TRY_AGAIN is to come */
 	LIFE_IDLE,              /* idle: the scheduler hears whether work is done */
 	LIFE_STOP,              /* STOP_FAILED where that fails */
+	LIFE_ANSWER,            /* it is told what job_next() says */
 	LIFE_ADOPT,             /* ADOPTED, UNSTARTED or ENDED */
 	LIFE_FORGET,            /* the scheduler and the executor forget it */
 	LIFE_ADMIT,             /* the scheduler is to get it when it may: ADMITTED, or CANCEL */
@@ -177,6 +189,8 @@ bool life_advised(const struct job *job);
 bool life_stops(const struct job *job); /* it runs, and is to stop */
 /* It is worth asking sched_should_stop() and sched_gives_back(). */
 bool life_may_stop_early(const struct job *job);
+/* A report that asks how to go on may be answered otherwise than before. */
+bool life_steers(const struct job *job);
 
 /* Why a decision promises nothing: the reason (enum decide_reason) that all its candidates share;
  * REASON_SLO_EXCEEDED where a longer objective could be promised; 0: another reason. */

@@ -73,6 +73,8 @@ const struct job_field job_field[] = {
 	{ KEPT(NUMBER, batch, 1), .key = "batch" },
 	{ KEPT(NUMBER, epochs, 2), .key = "epochs" },
 	{ KEPT(NUMBER, lr, 1), .key = "lr" }, /* not rounded: a learning rate may be tiny */
+	{ KEPT(JSON, steered, 11), .key = "steered" },
+	{ KEPT(TEXT, steer_kept, 11) },
 	{ KEPT(TEXT, policy, 1), .key = "policy" },
 	{ KEPT(TEXT, model, 1), .key = "model" },
 	{ KEPT(FIXED, predicted_s, 1), .key = "predicted_s" },

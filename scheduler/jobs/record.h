@@ -89,6 +89,9 @@ struct job_record {
 	const char *after_more;      /* and others, as a JSON array of ids in quotes; NULL: none */
 	bool after_ok;               /* and all of them to end well */
 	int retry, attempt;          /* how often a failed run is repeated at most, and was so far */
+	const char *steered;         /* how its batch changed while it ran: JSON array (jobs.h, struct
+	                                job_change); NULL: it did not */
+	const char *steer_kept;      /* sched_steer_kept() of core/steer.h; NULL: nothing */
 	double array_index;          /* of a job of an array; NaN: it is none */
 };
 

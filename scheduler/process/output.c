@@ -26,7 +26,8 @@ static const struct job_output nothing = { .log = { { .fd = -1 }, { .fd = -1 } }
 					   .told = NAN,
 					   .epoch_accuracy = NAN,
 					   .epoch_loss = NAN,
-					   .epoch_elapsed_s = NAN };
+					   .epoch_elapsed_s = NAN,
+					   .batch = NAN };
 
 int job_output_open(struct job_output *o, const char *out_path, const char *err_path,
 		    const struct output_spec *spec, double epochs, struct err *err)
@@ -96,6 +97,8 @@ static void take_line(struct job_output *o, struct output_log *l, const char *li
 		return; /* standard error named it before */
 	o->epoch = p.epoch;
 	o->epoch_accuracy = p.accuracy;
+	o->asks = p.asks;
+	o->batch = p.batch;
 	o->epoch_loss = p.loss;
 	o->epoch_elapsed_s = p.elapsed_s;
 	o->epoch_ns = written_ns;

@@ -42,6 +42,8 @@ struct job_output {
 	double told;         /* how many epochs the output says there are; NaN: it does not */
 	double epoch_accuracy; /* that came with it; NaN: none */
 	double epoch_loss, epoch_elapsed_s; /* the same */
+	bool asks;           /* the line of `epoch` asks how to go on */
+	double batch;        /* that it names then; NaN: none */
 	int64_t epoch_ns;    /* when its line was written, as far as the file tells: 1970, UTC */
 	bool news;           /* `epoch` rose since this was last set to false */
 	void (*on_epoch)(void *owner, double epoch, int64_t written_ns); /* each time it rises; may be NULL */

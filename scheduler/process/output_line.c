@@ -112,6 +112,8 @@ struct found { /* what one line has */
 	bool begins; /* the epoch is one that goes on: "Train Epoch: 1 [6400/60000] Loss: 0.3" */
 	bool part; /* a progress bar that has not come to its end: its numbers are of a part of an epoch */
 	double epochs; /* "of 14", beside the epoch */
+	double batch; /* of a line that asks how to go on */
+	bool asks;
 	double count, counted; /* without a name: the 3 and the 14 of "[3/14]" */
 	const char *name;
 	size_t name_len; /* of the accuracy; NULL: see `json` */
@@ -302,6 +304,8 @@ static void look_at_json(const struct output_reader *r, const struct json *v, st
 	f->epoch = json_number(json_path(v, r->epoch_name ? r->epoch_name : "epoch"), NAN);
 	f->loss = json_number(json_get(v, "loss"), NAN);
 	f->elapsed_s = json_number(json_get(v, "elapsed_s"), NAN);
+	f->asks = json_bool(json_get(v, "asks"), false);
+	f->batch = f->asks ? json_number(json_get(v, "batch"), NAN) : NAN;
 	f->more = true;
 	f->json = true;
 	for (size_t k = 0; k < N_PHASES; k++)
@@ -402,9 +406,13 @@ static void look(const struct output_reader *r, const char *line, size_t len, st
 	struct json *v;
 	bool unused;
 
-	*f = (struct found){
-		.accuracy = NAN, .epoch = NAN, .loss = NAN, .elapsed_s = NAN, .epochs = NAN, .count = NAN
-	};
+	*f = (struct found){ .accuracy = NAN,
+			     .epoch = NAN,
+			     .loss = NAN,
+			     .elapsed_s = NAN,
+			     .epochs = NAN,
+			     .batch = NAN,
+			     .count = NAN };
 	if (len && (line[0] == '{' || line[0] == '[') && !json_parse("line", line, len, &v, NULL)) {
 		look_at_json(r, v, f);
 		if (f->name) /* it is in the tree, and in the line as well */
@@ -476,12 +484,16 @@ static void take(struct output_reader *r, const char *line, size_t len, struct o
 		r->epoch = out->epoch = epoch;
 		out->elapsed_s = f.elapsed_s;
 		out->loss = f.loss;
+		out->asks = f.asks;
+		out->batch = f.batch;
 	}
 }
 
 bool output_reader_line(struct output_reader *r, const char *line, size_t len, struct output_point *out)
 {
-	*out = (struct output_point){ NAN, NAN, NAN, NAN };
+	*out = (struct output_point){
+		.accuracy = NAN, .epoch = NAN, .loss = NAN, .elapsed_s = NAN, .batch = NAN
+	};
 	while (len) { /* a progress bar writes over itself */
 		const char *end = memchr(line, '\r', len);
 		size_t n = end ? (size_t)(end - line) : len;

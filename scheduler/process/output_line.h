@@ -49,6 +49,8 @@ int output_regex_check(const char *regex, struct err *err);
 struct output_point {            /* NaN: the line has none */
 	double accuracy, epoch;  /* the epoch that has ended, counted from 1 */
 	double loss, elapsed_s;
+	double batch;            /* of the epoch that has ended; NaN also where the line does not ask */
+	bool asks;               /* a JSON line that ends an epoch: the job wants to know how to go on */
 };
 
 /* How long the run spent in its phases. In a line that ends an epoch they are those of the epoch and are

@@ -58,6 +58,14 @@
 /* In the job's folder, as the user of the job. */
 #define JOB_STDOUT "stdout"
 #define JOB_STDERR "stderr"
+/* What a job of a type that steers does in its next epochs: "batch=64 lr=0.01 last=12", and in a second line
+ * "after=3": it answers the report of that epoch. Without the second line it is what the job was given at its
+ * start. The supervisor makes it before the command runs; the daemon replaces it (daemon/steer.c). */
+#define JOB_NEXT "next"
+#define JOB_NEXT_MAX 127 /* bytes of the first line */
+#define JOB_NEXT_AFTER "after="
+#define ENV_NEXT "POSTRIDER_NEXT"   /* the path of that file; only where the type steers */
+#define ENV_START "POSTRIDER_START" /* the first line as it was at the start, of every job */
 
 /* Exit codes of the supervisor. */
 enum {

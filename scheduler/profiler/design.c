@@ -482,7 +482,8 @@ int profile_design_from_json(struct profile_design *d, const char *name, const s
 	static const char *const known[] = { "factors", "fixed",      "design",  "replications",
 					     "seed",    "command",    "result",  "timeout_s",
 					     "tries",   "max_spread", "warm_up", "work_dir",
-					     "mixed",   "epochs",     "free",    NULL };
+					     "mixed",   "epochs",     "free",    "steer",
+					     NULL };
 	const char *kind = NULL;
 	struct err why = { 0 };
 	struct fields f;
@@ -503,6 +504,7 @@ int profile_design_from_json(struct profile_design *d, const char *name, const s
 	field_bool(&f, "warm_up", &d->warm_up);
 	field_path(&f, "work_dir", &d->work_dir);
 	read_usual_epochs(&f, d);
+	field_bool(&f, "steer", &d->steer);
 	read_command(&f, d);
 	read_result(&f, d);
 	if (f.rc == -ERR_ARG) { /* the file is at fault, not the command line */

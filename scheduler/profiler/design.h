@@ -59,6 +59,7 @@ struct profile_design {
 	struct output_spec result;     /* where the command's output has accuracy and epoch */
 	/* the user said where the accuracy is, so a run without an accuracy has failed */
 	bool result_given;
+	bool steer;                    /* it asks after each epoch how to go on; `profile` does not use it */
 	char *epochs;                  /* of a job that says none: "14", "1..4"; NULL: its range of levels */
 	char *work_dir;                /* where the command runs; NULL: where we are */
 	bool warm_up;                  /* run the first setting once, unmeasured, before anything else */

@@ -27,6 +27,7 @@ struct profile_epoch {
 struct profile_copy {
 	double time_s;          /* from spawn to exit */
 	double accuracy;        /* a share of 1; NaN: none was found */
+	bool asks;              /* a report of it asked how to go on; not kept in the journal */
 	bool percent;           /* it was printed as a number above 1 */
 	char found[OUTPUT_FOUND]; /* where it was; not kept in the journal */
 	double max_rss_mb;      /* of its largest process */

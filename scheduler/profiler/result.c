@@ -39,6 +39,7 @@ int profile_result_parse(const struct profile_design *d, const char *text, size_
 	int rc = output_reader_init(&r, &d->result, err);
 
 	c->accuracy = NAN;
+	c->asks = false;
 	if (rc)
 		return rc;
 	for (size_t at = 0; at < len && !rc;) {
@@ -50,6 +51,7 @@ int profile_result_parse(const struct profile_design *d, const char *text, size_
 		if (n <= OUTPUT_MAX_LINE && output_reader_line(&r, text + at, n, &p)) {
 			if (r.percent && !percent)
 				rescale(c);
+			c->asks |= p.asks;
 			rc = add_epoch(c, &cap, &p, err);
 		}
 		at += n + 1;

@@ -23,6 +23,7 @@
 #include "common/text/template.h"
 #include "common/text/text.h"
 #include "scheduler/process/demand.h"
+#include "scheduler/process/next.h"
 #include "scheduler/process/output.h"
 #include "scheduler/process/proc.h"
 #include "scheduler/profiler/stamps.h"
@@ -279,6 +280,27 @@ static const struct profile_design *design_of(const struct running *r, size_t i)
 	return is_measured(r, i) ? r->p->design : profile_beside(r->p->design, r->p->point);
 }
 
+static double level_of(const struct profile_design *d, const uint16_t *level, const char *name)
+{
+	const char *text = profile_value(d, level, name);
+	double v = NAN;
+
+	return text && text_number(text, &v) ? v : NAN;
+}
+
+/* A script that asks how to run its epochs hears the same from its environment as from its command. */
+static void tell_start(const struct profile_design *d, const uint16_t *level)
+{
+	char line[JOB_NEXT_MAX + 1];
+	struct next n = { .batch = level_of(d, level, "batch"),
+			  .lr = level_of(d, level, "lr"),
+			  .last = level_of(d, level, "epochs"),
+			  .after = NAN };
+
+	setenv(ENV_START, next_line(&n, line), 1);
+	unsetenv(ENV_NEXT); /* of a job that runs us */
+}
+
 static int start_copy(struct running *r, size_t copy, int in, int tell, struct err *err)
 {
 	const struct profile_run_params *p = r->p;
@@ -294,6 +316,7 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 	if (!rc)
 		rc = log_open(p, copy, "err", &err_fd, err);
 	if (!rc) {
+		tell_start(d, point_of(r, copy - 1)->level);
 		c->from_s = clock_monotonic_s();
 		c->pid = fork();
 		if (c->pid == 0)

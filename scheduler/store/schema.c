@@ -145,11 +145,17 @@ static int make_version_10(sqlite3 *db)
 		NULL, NULL, NULL);
 }
 
+/* How a job was steered. */
+static int make_version_11(sqlite3 *db)
+{
+	return exec_with_columns(db, "", 11, "");
+}
+
 /* steps[i] leads from version i to i + 1. A change of the tables is one more entry here, and one more in
  * STORE_SCHEMA_VERSION; entries that were ever released stay as they are. */
-static schema_step *const steps[] = { make_version_1, make_version_2, make_version_3, make_version_4,
-				      make_version_5, make_version_6, make_version_7, make_version_8,
-				      make_version_9, make_version_10 };
+static schema_step *const steps[] = { make_version_1, make_version_2,  make_version_3, make_version_4,
+				      make_version_5, make_version_6,  make_version_7, make_version_8,
+				      make_version_9, make_version_10, make_version_11 };
 _Static_assert(sizeof steps / sizeof *steps == STORE_SCHEMA_VERSION, "a step for every version");
 
 int schema_version(sqlite3 *db, const char *path, int64_t *out, struct err *err)

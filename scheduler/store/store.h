@@ -24,7 +24,7 @@
 #include "scheduler/store/durability.h"
 #include "scheduler/store/keep.h"
 
-#define STORE_SCHEMA_VERSION 10
+#define STORE_SCHEMA_VERSION 11
 #define STORE_MODEL_LINK "model" /* in the folder: a link to the model that the daemon decides by */
 
 struct store;

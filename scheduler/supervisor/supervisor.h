@@ -26,6 +26,8 @@
 
 struct options {
 	const char *dir, *job, *identity, *work_dir, *cpus, *cgroup, *gate;
+	const char *start; /* how its first epoch is to be run, for its environment; NULL: not known */
+	bool steer; /* the same stands in a file, which the daemon replaces */
 	uid_t uid;
 	gid_t gid;
 	char *user, *home; /* of uid; user NULL: it has no name */

@@ -113,16 +113,38 @@ static void child_no_input(const struct options *o, int said_fd)
 	close(fd);
 }
 
+/* What it would say stands in its environment, too, so a disk that is full is no reason to stop. An old one
+ * is of an attempt that failed. */
+static void child_next(const struct options *o)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/" JOB_NEXT, o->dir);
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	if (!write_all(fd, o->start, strlen(o->start)) || !write_all(fd, "\n", 1))
+		unlink(path);
+	close(fd);
+}
+
 static void child_environment(const struct options *o, int said_fd)
 {
 	const char *lang = getenv("LANG");
+	char next[PATH_MAX];
 	bool failed;
 
 	if (!lang || !*lang)
 		lang = "C.UTF-8";
 	failed = (!o->all_env && (clearenv() || setenv("PATH", DEFAULT_PATH, 1) ||
 				  setenv("HOME", o->home, 1) || setenv("LANG", lang, 1))) ||
-		 setenv("POSTRIDER_DIR", o->dir, 1) || (o->job && setenv("POSTRIDER_JOB", o->job, 1));
+		 setenv("POSTRIDER_DIR", o->dir, 1) || (o->job && setenv("POSTRIDER_JOB", o->job, 1)) ||
+		 (o->start && setenv(ENV_START, o->start, 1));
+	snprintf(next, sizeof next, "%s/" JOB_NEXT, o->dir);
+	if (o->start && o->steer)
+		failed |= setenv(ENV_NEXT, next, 1) != 0;
 	for (size_t i = 0; i < o->n_env && !failed; i++)
 		failed = putenv(o->env[i]) != 0;
 	if (failed)
@@ -184,6 +206,8 @@ __attribute__((noreturn)) static void child_main(const struct run *r, pid_t pare
 	if (chdir(work_dir))
 		child_fail(said_fd, "cannot enter %s as user %u: %s", work_dir, o->uid, strerror(errno));
 	umask(077);
+	if (o->start && o->steer)
+		child_next(o);
 	child_environment(o, said_fd);
 	close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
 	child_exec(o, said_fd);

@@ -119,6 +119,8 @@ static void usage(void)
 		"repeated\n"
 		"  --all-env          keep all of our own environment\n"
 		"  --terminal         its output goes through a pseudo-terminal, into one log\n"
+		"  --start LINE       batch, learning rate and last epoch, for POSTRIDER_START\n"
+		"  --steer            the same in the file POSTRIDER_NEXT, which the daemon replaces\n"
 		"  --gate FILE        start it when this file exists\n"
 		"  --cpus LIST        the cpus it may use, as in 0-3,8\n"
 		"  --cgroup PATH      a cgroup v2 folder to create for it\n"
@@ -147,6 +149,7 @@ void parse_options(int argc, char **argv, struct options *o)
 		{ "keep-env", 1, NULL, 'K' },   { "pass-code", 0, NULL, 'P' },
 		{ "gate", 1, NULL, 'W' },       { "all-env", 0, NULL, 'E' },
 		{ "terminal", 0, NULL, 'T' },   { "help", 0, NULL, 'h' },
+		{ "start", 1, NULL, 's' },      { "steer", 0, NULL, 'S' },
 		{ NULL, 0, NULL, 0 },
 	};
 	cpu_set_t cpus;
@@ -166,6 +169,8 @@ void parse_options(int argc, char **argv, struct options *o)
 		case 'E': o->all_env = true; break;
 		case 'P': o->pass_code = true; break;
 		case 'T': o->terminal = true; break;
+		case 's': o->start = optarg; break;
+		case 'S': o->steer = true; break;
 		case 'c': o->cpus = optarg; break;
 		case 'G': o->cgroup = optarg; break;
 		case 'n': o->nice = nice_arg(optarg); break;
@@ -184,6 +189,8 @@ void parse_options(int argc, char **argv, struct options *o)
 		give_up(SUPERVISOR_USAGE, "there is no command to run");
 	if (!o->dir || o->dir[0] != '/' || !o->dir[1])
 		give_up(SUPERVISOR_USAGE, "--dir: need an absolute path");
+	if (o->start && strlen(o->start) > JOB_NEXT_MAX)
+		give_up(SUPERVISOR_USAGE, "--start: at most %d bytes", JOB_NEXT_MAX);
 	if (strlen(o->dir) + 64 > PATH_MAX)
 		give_up(SUPERVISOR_USAGE, "--dir: the path is too long");
 	if (o->cpus && (strlen(o->cpus) > RECORD_MAX_CPUS || !parse_cpus(o->cpus, &cpus)))

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/text/text.h"
+#include "scheduler/jobs/jobs.h"
 
 /* ---- reading ---- */
 
@@ -22,7 +23,8 @@ bool job_id_valid(const char *text)
 bool job_view_read(const struct json *v, struct job_view *out)
 {
 	*out = (struct job_view){ .id = json_string(json_get(v, "job"), NULL),
-				  .params = json_get(v, "params") };
+				  .params = json_get(v, "params"),
+				  .steered = json_get(v, "steered") };
 	return job_json_read(v, &out->r, &out->t, &out->live);
 }
 
@@ -306,14 +308,69 @@ static bool gave_back(const struct job_view *j)
 	return !isnan(j->r.stopped_epoch) && j->r.reason && !strcmp(j->r.reason, "gave_back");
 }
 
+#define PATH_SHOWN 4 /* batches of a path; of a longer one the first and the last */
+
+/* "32>64>128": the batches that it had, in their order. */
+static const char *batch_path(const struct job_view *j, char *out, size_t size)
+{
+	struct job_change c[JOB_STEERED_MOST];
+	size_t n = job_changes_read(j->steered, c, JOB_STEERED_MOST), at, changes = 0;
+	double last = j->r.batch;
+	char buf[32];
+
+	n = n < JOB_STEERED_MOST ? n : JOB_STEERED_MOST;
+	at = (size_t)snprintf(out, size, "%s", text_shortest(j->r.batch, buf));
+	for (size_t i = 0; i < n; i++) {
+		changes += c[i].next.batch != last;
+		last = c[i].next.batch;
+	}
+	last = j->r.batch;
+	for (size_t i = 0; i < n && changes < PATH_SHOWN && at < size; i++) {
+		if (c[i].next.batch != last)
+			at += (size_t)snprintf(out + at, size - at, ">%s",
+					       text_shortest(c[i].next.batch, buf));
+		last = c[i].next.batch;
+	}
+	if (changes >= PATH_SHOWN)
+		snprintf(out + at, size - at, ">..>%s", text_shortest(c[n - 1].next.batch, buf));
+	return out;
+}
+
+void job_view_steered(const struct job_view *j, struct strbuf *out)
+{
+	struct job_change c[JOB_STEERED_MOST];
+	size_t n = job_changes_read(j->steered, c, JOB_STEERED_MOST);
+	char a[32], b[32];
+
+	if (n)
+		strbuf_printf(out, "\nsteered while it ran, from batch %s on\n",
+			      text_shortest(j->r.batch, a));
+	for (size_t i = 0; i < n && i < JOB_STEERED_MOST; i++) {
+		strbuf_printf(out, "  after epoch %g  batch %s", c[i].next.after,
+			      text_shortest(c[i].next.batch, a));
+		if (!isnan(c[i].next.lr))
+			strbuf_printf(out, ", learning rate %s", text_shortest(c[i].next.lr, a));
+		if (!isnan(c[i].next.last))
+			strbuf_printf(out, ", to end after epoch %g", c[i].next.last);
+		strbuf_printf(out, ": %s", cli_clean(job_change_why(&c[i])));
+		if (!isnan(c[i].end_s))
+			strbuf_printf(out, "; end in %s", text_seconds(c[i].end_s, a));
+		if (!isnan(c[i].end_upper_s))
+			strbuf_printf(out, ", at most %s", text_seconds(c[i].end_upper_s, b));
+		if (!isnan(c[i].accuracy))
+			strbuf_printf(out, ", accuracy %s", text_accuracy(c[i].accuracy, a));
+		strbuf_puts(out, "\n");
+	}
+}
+
 static void put_batch(const struct job_view *j, struct strbuf *out)
 {
-	char buf[32];
+	char buf[32], path[160];
 
 	if (isnan(j->r.batch))
 		return;
 	label(out, "batch");
-	strbuf_printf(out, "%s", text_shortest(j->r.batch, buf));
+	strbuf_puts(out, batch_path(j, path, sizeof path));
 	if (!isnan(j->r.lr))
 		strbuf_printf(out, ", learning rate %s", text_shortest(j->r.lr, buf));
 	if (!isnan(j->r.epochs))
@@ -503,11 +560,11 @@ void job_view_result(const struct job_view *j, bool brief, struct strbuf *out)
 
 void job_view_line(const struct job_view *j, double age_s, struct strbuf *out)
 {
-	char buf[JOB_VIEW_SPAN], a[40];
+	char buf[JOB_VIEW_SPAN], a[40], path[160];
 
 	strbuf_printf(out, "job %s %s", cli_clean(j->id), job_state_name[j->r.state]);
 	if (!isnan(j->r.batch) && j->r.state != JOB_REJECTED)
-		strbuf_printf(out, ", batch %s", text_shortest(j->r.batch, a));
+		strbuf_printf(out, ", batch %s", batch_path(j, path, sizeof path));
 	if (!isnan(j->r.epochs) && j->r.state != JOB_REJECTED)
 		strbuf_printf(out, ", %s epochs", text_shortest(j->r.epochs, a));
 	if (j->r.state == JOB_QUEUED)
@@ -584,7 +641,7 @@ void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, d
 	cli_table_add(t, "%s", job_state_name[j->r.state]);
 	cli_table_add(t, "%s", j->r.type ? j->r.type : "");
 	cli_table_add(t, "%s", in_tenant(j) ? j->r.tenant : "");
-	cli_table_add(t, "%s", isnan(j->r.batch) ? "" : text_shortest(j->r.batch, buf));
+	cli_table_add(t, "%s", isnan(j->r.batch) ? "" : batch_path(j, buf, sizeof buf));
 	cli_table_add(t, "%s", isnan(j->r.epochs) ? "" : text_shortest(j->r.epochs, buf));
 	if (j->r.gpus)
 		cli_table_add(t, "%u + %u %s", j->r.cpus, j->r.gpus, j->r.gpus == 1 ? "gpu" : "gpus");

@@ -16,7 +16,7 @@ struct job_view { /* what is not known is as job_json_read() leaves it */
 	struct job_record r;         /* without `params` and `batches`, which stay JSON */
 	struct job_times t;
 	struct job_live live;        /* seconds from when the object was made */
-	const struct json *params;
+	const struct json *params, *steered;
 };
 
 bool job_view_read(const struct json *v, struct job_view *out); /* false: it is not a job object */
@@ -27,6 +27,8 @@ int job_view_exit_code(const struct job_view *j);
 
 /* A block of lines, as `status` prints it. `now_s` is the wall clock, seconds since 1970. */
 void job_view_block(const struct job_view *j, double now_s, struct strbuf *out);
+/* How it was told to go on while it ran, a line for each time; nothing where it was not. */
+void job_view_steered(const struct job_view *j, struct strbuf *out);
 /* One line without its newline: the result or what is expected. `age_s`: how old the object is; estimates are
  * nearer by as much. */
 void job_view_line(const struct job_view *j, double age_s, struct strbuf *out);

@@ -122,6 +122,7 @@ static int explain(const struct cli *c, const struct json *reply, const struct j
 		else
 			rc = client_bad_reply(&f, "one of its decisions lacks its candidates");
 	}
+	job_view_steered(job, &out);
 	put_estimates(json_get(reply, "estimates"), c->verbose, &out, colour);
 	if (rc)
 		client_say(&f);

@@ -245,6 +245,10 @@ static void put_description(const struct profile_design *d, const struct job_fol
 		put_string(out, d->epochs);
 		strbuf_puts(out, ",\n");
 	}
+	if (d->steer)
+		strbuf_puts(out,
+			    "  // It asks after each epoch how to go on, so its batch may change while it "
+			    "runs.\n  \"steer\": true,\n");
 	strbuf_puts(out, "\n");
 	if (notes->accuracy[0])
 		strbuf_printf(out, "  // %s\n", notes->accuracy);

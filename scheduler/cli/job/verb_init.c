@@ -26,7 +26,7 @@
 struct options {
 	struct cli_list factor;
 	const char *accuracy, *metric, *goal, *regex, *name;
-	bool alone; /* never two at once */
+	bool alone, steer; /* never two at once; its batch may change while it runs */
 	double budget_s, timeout_s;
 	bool yes, force;
 	char **word;
@@ -261,6 +261,9 @@ static void put_trial(const struct init *in, struct strbuf *out)
 			      c->threads > 1 ? " in one process" : "");
 	strbuf_printf(out, "  cpus      %s in the mean, so %.0f %s counted for a job\n",
 		      cli_short(c->job_cpu_mean / 100.0, b), cpus_of(in), cpus_of(in) > 1.0 ? "are" : "is");
+	if (in->d.steer)
+		strbuf_printf(out, "  steer     yes%s\n",
+			      c->asks ? ", it asked how to go on" : ", though it did not ask how to go on");
 	if (in->trial.other_load > 0.5)
 		strbuf_printf(out, "  others    %.1f processes of other programs wanted a cpu meanwhile\n",
 			      in->trial.other_load);
@@ -301,6 +304,16 @@ static bool has_njobs(const struct init *in)
 	return has;
 }
 
+/* Without it nobody knows how much of the work is left. */
+static bool has_epochs(const struct profile_design *d)
+{
+	for (size_t i = 0; i < d->n_factors + d->n_fixed; i++) {
+		if (!strcmp(profile_factor_at(d, i)->name, "epochs"))
+			return true;
+	}
+	return false;
+}
+
 static int complete_design(struct init *in, struct err *err)
 {
 	double most = fmax(2.0, floor(machine_cores() / cpus_of(in)));
@@ -321,6 +334,7 @@ static int complete_design(struct init *in, struct err *err)
 		return rc;
 	if (copy_of(in)->percent)
 		in->d.result.scale = OUTPUT_PERCENT;
+	in->d.steer = in->o->steer || (copy_of(in)->asks && has_epochs(&in->d));
 	grid = profile_grid_size(&in->d);
 	runs = (size_t)fmin(fmax(in->o->budget_s / fmax(run_s(in), 1e-3), RUNS_MIN), RUNS_MAX);
 	if (grid > runs) {
@@ -393,6 +407,7 @@ static void print_json(const struct init *in, struct strbuf *out)
 	json_kv_string(&w, "accuracy_found", c->found[0] ? c->found : NULL);
 	json_kv_bool(&w, "accuracy_in_percent", c->percent);
 	json_kv_int(&w, "epochs_found", (long long)c->n_epochs);
+	json_kv_bool(&w, "asks", c->asks);
 	json_kv_number(&w, "max_rss_mb", c->max_rss_mb);
 	if (c->threads)
 		json_kv_int(&w, "threads", (long long)c->threads);
@@ -457,6 +472,10 @@ static int init(struct init *in, struct err *err)
 		rc = find_factors(in, err);
 	if (!rc)
 		rc = profile_design_check(&in->d, err);
+	if (!rc && o->steer && !has_epochs(&in->d))
+		rc = err_fail(err, ERR_ARG,
+			      "--steer: write {epochs} into the command, or nobody knows how much "
+			      "of the work is left");
 	if (!rc)
 		rc = make_folder(in, err);
 	if (!rc)
@@ -508,6 +527,8 @@ int verb_init(int argc, char **argv)
 		  &o.budget_s },
 		{ 0, "timeout", CLI_DURATION, "TIME", "time limit of the trial (default: 1h)", &o.timeout_s },
 		{ 0, "alone", CLI_FLAG, NULL, "never start another job beside it", &o.alone },
+		{ 0, "steer", CLI_FLAG, NULL,
+		  "it asks after each epoch how to go on (found out by the trial)", &o.steer },
 		{ 'y', "yes", CLI_FLAG, NULL, "ask nothing, take the defaults", &o.yes },
 		{ 'f', "force", CLI_FLAG, NULL, "write over the folder of a job", &o.force },
 		{ 0 },

@@ -28,7 +28,7 @@
 struct options {
 	struct submit_options submit;
 	struct cli_list factor;
-	bool detach, alone;
+	bool detach, alone, steer;
 	const char *metric, *goal;
 	char typed_batch[JOB_COMMAND_TYPED], typed_epochs[64]; /* submit.batches, .epochs may point here */
 	double idle_s;
@@ -206,6 +206,32 @@ static void take_back(const struct job_folder *f, const struct change *was)
 	} else if (was->job) {
 		io_write_file(f->job, was->job, was->job_len, NULL);
 	}
+}
+
+/* From now on it is a job that asks after each epoch how to go on. */
+static int add_steer(const struct job_folder *f, struct err *err)
+{
+	static const struct job_folder_notes nothing;
+	struct profile_design d;
+	bool epochs = false;
+	int rc;
+
+	profile_design_init(&d);
+	rc = profile_design_read(&d, f->job, err);
+	for (size_t i = 0; !rc && i < d.n_factors + d.n_fixed; i++)
+		epochs |= !strcmp(profile_factor_at(&d, i)->name, "epochs");
+	if (!rc && !epochs)
+		rc = err_fail(err, ERR_ARG,
+			      "--steer: write {epochs} into the command, or nobody knows how much "
+			      "of the work is left");
+	if (!rc && !d.steer) {
+		d.steer = true;
+		rc = profile_design_check(&d, err);
+		if (!rc)
+			rc = job_folder_write(f, &d, &nothing, err);
+	}
+	profile_design_release(&d);
+	return rc;
 }
 
 /* The batches and cpus of the options. */
@@ -526,6 +552,10 @@ int verb_run(int argc, char **argv)
 		  "setting",
 		  &o.idle_s },
 		{ 0, "alone", CLI_FLAG, NULL, "start no other job beside it: it has all cpus", &o.alone },
+		{ 0, "steer", CLI_FLAG, NULL,
+		  "it asks after each epoch how to go on, so its batch may change\nwhile it runs; later runs "
+		  "keep this",
+		  &o.steer },
 		{ 0, "detach", CLI_FLAG, NULL, "print the id of the job and do not wait for it", &o.detach },
 		{ 0 },
 	};
@@ -585,6 +615,11 @@ int verb_run(int argc, char **argv)
 		return cli_usage_error(&c, "--dry-run creates no job that --detach could leave alone");
 	rc = c.n_args ? job_folder_open(&folder, c.arg[0], NULL, &err)
 		      : folder_of_command(&c, &o, &folder, &was, &err);
+	if (!rc && o.steer) {
+		rc = add_steer(&folder, &err);
+		if (rc)
+			take_back(&folder, &was);
+	}
 	if (rc)
 		return cli_fail(&err);
 	last_epochs(&folder, &o);

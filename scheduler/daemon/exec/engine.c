@@ -37,7 +37,6 @@
 #define TICK_US 200000
 #define TURN_US 1500.0 /* of looking at jobs in one turn of the loop */
 #define TURN_BYTES (128 << 10) /* of output read in one turn */
-#define PROGRESS_NS INT64_C(1000000000)
 #define BACK_OFF_S 2.0 /* after an answer that was no answer; doubled up to the most */
 #define BACK_OFF_MOST_S 60.0
 #define CANCEL_AGAIN_NS INT64_C(10000000000)
@@ -195,8 +194,7 @@ static bool visit(struct engines *a, size_t at, size_t *bytes)
 		cancel(j, now_ns);
 	if (local_job_has_output(run))
 		*bytes += job_output_read(&run->output, a->scratch, run->state == LOCAL_ENDED, &more);
-	if (run->state == LOCAL_RUNNING && run->output.news &&
-	    now_boot_ns - run->progress_boot_ns >= PROGRESS_NS)
+	if (local_job_is_due(run, now_boot_ns))
 		local_job_tell_progress(run, now_boot_ns);
 	if (run->state == LOCAL_DELAYED) {
 		take_out(a, at);

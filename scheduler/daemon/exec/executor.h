@@ -25,6 +25,8 @@ struct exec_job {                    /* what start() needs; borrowed for the cal
 	const char *identity;        /* its records bear it; NULL: the job is older than identities */
 	uid_t uid; gid_t gid;        /* the submitter's */
 	uint32_t cpus;
+	const char *start;           /* JOB_NEXT: how its first epoch is to be run */
+	bool steer;                  /* it may be told otherwise later: tell() */
 	double epochs;               /* to come; NaN: progress is not known */
 	double kill_grace_s, max_time_s;
 	uint64_t max_output_mb;      /* 0: any */
@@ -44,6 +46,8 @@ struct exec_progress {
 	uint64_t id;
 	double epoch, epochs;        /* of how many */
 	double accuracy;             /* NaN: not said */
+	bool asks;                   /* how to go on */
+	double batch;                /* of the epoch, where it asks; NaN: not said */
 	double elapsed_s;            /* since the start, when the line was seen */
 };
 

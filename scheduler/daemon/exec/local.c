@@ -27,10 +27,10 @@
 #include "scheduler/daemon/exec/local_job.h"
 #include "scheduler/process/identity.h"
 #include "scheduler/daemon/exec/spawner.h"
+#include "scheduler/daemon/exec/wake.h"
 
 #define TICK_US 200000
 #define TICK_MAX_BYTES (256 << 10) /* of output looked at in one turn: a few milliseconds of parsing */
-#define PROGRESS_NS INT64_C(1000000000) /* of one job, from one word about it to the next */
 #define SETTLE_TRIES 50 /* ticks to wait for a record that cannot be read: 10 s */
 
 struct local {
@@ -44,6 +44,7 @@ struct local {
 	size_t n_jobs, cap;
 	size_t next; /* whose output is looked at first in the next turn */
 	struct event *tick;
+	struct wakes *wakes; /* NULL: none */
 	struct cpus cpus;
 	char scratch[JOB_OUTPUT_MAX_LINE + 1];
 };
@@ -80,6 +81,7 @@ static void tell_finished(struct local *l, size_t at, int64_t now_boot_ns)
 	struct local_job *j = l->job[at];
 
 	l->job[at] = l->job[--l->n_jobs];
+	wakes_drop(l->wakes, j->id);
 	release_cpus(j);
 	local_job_tell_finished(j, now_boot_ns);
 }
@@ -90,6 +92,7 @@ static void tell_delayed(struct local *l, size_t at)
 	struct local_job *j = l->job[at];
 
 	l->job[at] = l->job[--l->n_jobs];
+	wakes_drop(l->wakes, j->id);
 	release_cpus(j);
 	l->sink.delayed(l->sink.owner, j->id, j->failed);
 	local_job_free(j);
@@ -100,10 +103,17 @@ static void tell_delayed(struct local *l, size_t at)
 /* The report says so, the record says when. */
 static void note_start(struct local_job *j)
 {
+	bool more;
+
 	if (j->state == LOCAL_STARTING && j->said_started && !local_job_learn_start(j, NULL))
 		j->state = LOCAL_RUNNING; /* else: the next tick tries again */
-	if (j->state == LOCAL_RUNNING && !j->told_started)
-		local_job_tell_started(j);
+	if (j->state != LOCAL_RUNNING || j->told_started)
+		return;
+	local_job_tell_started(j);
+	if (j->steer) { /* its log is there, and its first report may come soon */
+		job_output_read(&j->output, j->local->scratch, false, &more);
+		wakes_add(j->local->wakes, j->id, j->output.log[0].fd);
+	}
 }
 
 static void on_report(evutil_socket_t fd, short what, void *job)
@@ -317,7 +327,9 @@ static void visit(struct local *l, size_t at, int64_t now_boot_ns)
 	note_start(j);
 	if (j->state == LOCAL_UNSETTLED)
 		settle(j);
-	if (j->state == LOCAL_RUNNING && j->output.news && now_boot_ns - j->progress_boot_ns >= PROGRESS_NS)
+	if (j->steer && j->state == LOCAL_RUNNING)
+		wakes_add(l->wakes, j->id, j->output.log[0].fd);
+	if (local_job_is_due(j, now_boot_ns))
 		local_job_tell_progress(j, now_boot_ns);
 	if (j->state == LOCAL_DELAYED)
 		tell_delayed(l, at);
@@ -338,10 +350,28 @@ static void on_tick(evutil_socket_t fd, short what, void *self)
 		if (i < l->n_jobs)
 			visit(l, i, now_boot_ns);
 	}
+	wakes_tick(l->wakes);
 	for (size_t i = 0; i < l->n_jobs; i++)
 		all_told &= l->job[i]->state != LOCAL_ENDED;
 	if (l->n_jobs)
 		tick_in(l, all_read && all_told ? TICK_US : 0);
+}
+
+/* A job that waits for an answer has written something. */
+static size_t on_wake(void *self, uint64_t id)
+{
+	struct local *l = self;
+	struct local_job *j = find(l, id);
+	int64_t now_boot_ns = clock_boot_ns();
+	bool more = false;
+	size_t n;
+
+	if (!j || j->state != LOCAL_RUNNING)
+		return 0;
+	n = job_output_read(&j->output, l->scratch, false, &more);
+	if (local_job_is_due(j, now_boot_ns))
+		local_job_tell_progress(j, now_boot_ns);
+	return n;
 }
 
 /* ---- the table's functions ---- */
@@ -355,6 +385,7 @@ static void local_destroy(void *self)
 	if (l->spawned)
 		event_free(l->spawned); /* before the spawner, whose descriptor it watches */
 	spawner_free(l->spawner); /* before the program, which its orders borrow */
+	wakes_free(l->wakes); /* before the logs that it watches */
 	for (size_t i = 0; i < l->n_jobs; i++)
 		local_job_free(l->job[i]);
 	if (l->tick)
@@ -374,13 +405,14 @@ static int local_create(struct event_base *base, const struct executor_sink *sin
 		l->base = base;
 		l->sink = *sink;
 		l->tick = event_new(base, -1, 0, on_tick, l);
+		rc = wakes_new(base, on_wake, l, &l->wakes, err);
 		cpus_init(&l->cpus);
 	}
-	if (!l || !l->tick)
+	if (!l || (!rc && !l->tick))
 		rc = err_nomem(err, "the executor");
-	else if (!proc_boot_id(l->boot))
+	else if (!rc && !proc_boot_id(l->boot))
 		rc = err_fail(err, ERR_IO, "cannot read /proc/sys/kernel/random/boot_id: is /proc mounted?");
-	else
+	else if (!rc)
 		rc = spawn_program_init(&l->program, err);
 	if (!rc)
 		rc = spawner_new(&l->spawner, err);

@@ -23,6 +23,10 @@
 #include "scheduler/process/identity.h"
 #include "scheduler/process/run_record.h"
 
+/* Of one job, from one word about it to the next. */
+#define PROGRESS_NS INT64_C(1000000000)
+#define ASKED_NS INT64_C(10000000)
+
 int local_job_new(const struct exec_job *from, const struct executor_sink *sink, const char *boot,
 		  struct local_job **out, struct err *err)
 {
@@ -36,6 +40,7 @@ int local_job_new(const struct exec_job *from, const struct executor_sink *sink,
 	j->boot = boot;
 	j->id = from->id;
 	j->epochs = from->epochs;
+	j->steer = from->steer;
 	j->max_time_s = from->max_time_s;
 	j->pidfd = j->report_fd = -1;
 	j->supervisor_code = -1;
@@ -105,12 +110,21 @@ static double elapsed_s(const struct local_job *j, int64_t now_boot_ns)
 	return fmax(0.0, fmin(said_s, most_s));
 }
 
+bool local_job_is_due(const struct local_job *j, int64_t now_boot_ns)
+{
+	int64_t least_ns = j->steer && j->output.asks ? ASKED_NS : PROGRESS_NS;
+
+	return j->state == LOCAL_RUNNING && j->output.news && now_boot_ns - j->progress_boot_ns >= least_ns;
+}
+
 void local_job_tell_progress(struct local_job *j, int64_t now_boot_ns)
 {
 	struct exec_progress p = { .id = j->id,
 				   .epoch = j->output.epoch,
 				   .epochs = isnan(j->epochs) ? j->output.told : j->epochs,
 				   .accuracy = j->output.epoch_accuracy,
+				   .asks = j->output.asks,
+				   .batch = j->output.batch,
 				   .elapsed_s = elapsed_s(j, now_boot_ns) };
 
 	j->output.news = false;

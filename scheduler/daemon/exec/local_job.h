@@ -31,6 +31,7 @@ struct local_job {
 	char *record;               /* its records are this with a suffix: the folder and the identity */
 	char identity[RECORD_MAX_IDENTITY + 1]; /* "": the job is older than identities */
 	double epochs, max_time_s;
+	bool steer;                 /* its reports may ask how to go on */
 	enum local_state state;
 	bool adopted;               /* by a daemon that did not start it: the start of one that ended is not
 	                               news */
@@ -89,6 +90,8 @@ int local_job_learn_end(struct local_job *j, struct err *err);
  * next one. */
 void local_job_tell_started(struct local_job *j);
 void local_job_tell_progress(struct local_job *j, int64_t now_boot_ns);
+/* There is news, and the last word about it is long ago; or it waits for an answer. */
+bool local_job_is_due(const struct local_job *j, int64_t now_boot_ns);
 void local_job_tell_finished(struct local_job *j, int64_t now_boot_ns);
 bool local_job_has_output(const struct local_job *j); /* what never ran may have an old log in its folder */
 

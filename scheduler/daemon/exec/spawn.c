@@ -108,6 +108,10 @@ static void add_options(struct spawn_words *w, const char *program, const struct
 		add(w, "--nice=%d", t->nice);
 	if (t->work_dir)
 		add(w, "--work-dir=%s", t->work_dir);
+	if (j->start)
+		add(w, "--start=%s", j->start);
+	if (j->steer)
+		add_word(w, "--steer");
 	if (t->unbuffered) /* before the variables of the type, which win */
 		add_word(w, "--env=" OUTPUT_UNBUFFERED "=1");
 	if (t->terminal)

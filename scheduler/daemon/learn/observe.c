@@ -171,8 +171,8 @@ static void observe(struct learner *e, const struct job *job, const char *strang
 	double run_s = (double)(r->ended_ns - r->started_ns) / 1e9;
 	struct sched_observation seen = seen_of(e, job, *stranger, v);
 
-	/* Stopped early: it did not do what was predicted. */
-	if (!isnan(r->stopped_epoch))
+	/* Stopped early, or steered: it did not do what was predicted. */
+	if (!isnan(r->stopped_epoch) || r->steered)
 		return;
 	tally_kept(&e->l->d->tally, r);
 	/* Decided by another model: it says nothing of this one. */

@@ -266,6 +266,11 @@ static void put_commit(struct scrape *s)
 
 /* ---- the table ---- */
 
+static const char *const steer_reason[] = { [STEER_FASTER - 1] = "faster",
+					    [STEER_ACCURATE - 1] = "accurate",
+					    [STEER_GIVES_BACK - 1] = "gives_back",
+					    [STEER_LATE - 1] = "late",
+					    [STEER_LATE] = NULL };
 static const char *const slo_result[] = { "met", "missed", NULL }, *const reload_result[] = { "done",
 											      "refused",
 											      NULL };
@@ -315,6 +320,8 @@ static const struct family {
 	  NAMED("result", slo_result, here.chances) },
 	{ "late_total", "counter", "promised jobs that were predicted to be late while they lived",
 	  COUNT(late) },
+	{ "steered_total", "counter", "running jobs told to go on with another batch or last epoch",
+	  NAMED("reason", steer_reason, steered) },
 	{ "decision_duration_seconds", "histogram", "how long a decision took", HISTOGRAM(decision_h) },
 	{ "wait_seconds", "histogram", "from submission to start, of jobs that started", HISTOGRAM(wait_h) },
 	{ "run_seconds", "histogram", "from start to end, of jobs that are done", HISTOGRAM(run_h) },

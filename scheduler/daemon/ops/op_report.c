@@ -1,4 +1,4 @@
-/* Ops that change one job: `cancel`, and what the owner of an advised job reports (started, progress,
+/* Ops that change one job: `cancel`, and what the owner of an advised job reports (started, progress, next,
  * finished). The table of ops has found the job, and made sure that the request may change it. */
 #include <float.h>
 #include <math.h>
@@ -116,4 +116,52 @@ void op_progress(struct request *r)
 		carry_progress(r->d, r->job, done, NULL);
 		reply_job(r, r->job, 0);
 	}
+}
+
+/* What is on its way to the disk is not told before it is there. */
+static void reply_next(struct request *r)
+{
+	const struct job *job = r->job;
+	struct next next;
+
+	job_next(job, &next);
+	reply_begin(r);
+	json_kv_number(&r->w, "batch", next.batch);
+	json_kv_number(&r->w, "lr", next.lr);
+	json_kv_number(&r->w, "last", next.last);
+	json_kv_number(&r->w, "after", next.after);
+	reply_send(r, job->steering.awaits ? daemon_ticket(r->d) : 0);
+}
+
+/* How the next epoch is to be run. With `epoch` it is the report of an advised job, whose owner asks here;
+ * the reports of others are in what they print. */
+void op_next(struct request *r)
+{
+	struct life_progress p = { .epoch = NAN, .epochs = NAN, .accuracy = NAN, .batch = NAN, .asks = true };
+	struct job *job = r->job;
+	uint64_t epoch = 0;
+	struct next next;
+
+	field_whole(&r->f, "epoch", 1, EPOCHS_MAX, &epoch);
+	field_number(&r->f, "accuracy", -DBL_MAX, DBL_MAX, &p.accuracy);
+	field_number(&r->f, "batch", 1.0, DBL_MAX, &p.batch);
+	if (!r->f.rc && !epoch && (!isnan(p.accuracy) || !isnan(p.batch)))
+		fields_fail(&r->f, ERR_ARG, "epoch", "is needed: the one that has ended, from 1 on");
+	if (!request_fine(r))
+		return;
+	if (job->row.state != JOB_RUNNING) {
+		wrong_state(r, job, "it has no next epoch");
+		return;
+	}
+	if (epoch && !is_advised(r))
+		return;
+	job_next(job, &next);
+	p.epoch = (double)epoch;
+	p.epochs = next.last;
+	if (epoch)
+		carry_progress(r->d, job, p.epoch / p.epochs, &p);
+	if (job_state_live(job->row.state))
+		reply_next(r);
+	else
+		wrong_state(r, job, "it has no next epoch");
 }

@@ -35,6 +35,7 @@ static const struct op {
 	{ "started", OWNER, op_started, { "job" } },
 	{ "finished", OWNER, op_finished, { "job", "exit_code", "accuracy", "run_s" } },
 	{ "progress", OWNER, op_progress, { "job", "done" } },
+	{ "next", OWNER, op_next, { "job", "epoch", "accuracy", "batch" } },
 	{ "watch", ANYBODY, op_watch, { "job" } },
 	{ "unwatch", ANYBODY, op_unwatch, { NULL } },
 	{ "hello", ANYBODY, op_hello, { NULL } },

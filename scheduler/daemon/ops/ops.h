@@ -78,6 +78,7 @@ void op_cancel(struct request *r);
 void op_started(struct request *r);
 void op_finished(struct request *r);
 void op_progress(struct request *r);
+void op_next(struct request *r);
 void op_watch(struct request *r);
 void op_unwatch(struct request *r);
 void op_hello(struct request *r);

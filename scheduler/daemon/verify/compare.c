@@ -151,6 +151,12 @@ static void compare_job(const struct outcome *o, size_t i, const struct recorded
 		if (d->judged && !compare_choice(d, start_again(a, d), "start", out))
 			goto why;
 	}
+	if (!a->steered_otherwise)
+		return;
+	*out = (struct difference){ .moment = "steering" };
+	snprintf(out->why, WHY,
+		 "while it ran it was told to go on otherwise; 'postrider explain' has what the "
+		 "records say");
 	return;
 why:
 	if (a->why[0])
@@ -252,7 +258,7 @@ static void gather(const struct past *p, struct recorded *r, const struct past_d
 }
 
 struct unjudged {
-	size_t older, later, gone;
+	size_t older, later, gone, unsteered;
 };
 
 /* Came in then: none of their decisions was judged. */
@@ -292,6 +298,11 @@ static void end_text(const struct outcome *o, const struct verdicts *v, const st
 			      o->gap[i].until_ns == INT64_MAX ? "the end"
 							      : text_utc(o->gap[i].until_ns, until),
 			      o->gap[i].why);
+	if (u->unsteered)
+		strbuf_printf(
+			out,
+			"not judged: how %zu jobs were steered that ran while the daemon was restarted\n",
+			u->unsteered);
 	if (u->gone)
 		strbuf_printf(out,
 			      "not known: %zu jobs were removed since (keep); what they taught and cost is "
@@ -327,6 +338,7 @@ static void end_json(const struct outcome *o, const struct verdicts *v, const st
 		json_close(w, '}');
 	}
 	json_close(w, ']');
+	json_kv_int(w, "steering", (long long)u->unsteered);
 	json_close(w, '}');
 	json_kv_open(w, "not_known", '{');
 	json_kv_int(w, "jobs_removed", (long long)u->gone);
@@ -375,6 +387,7 @@ void outcome_print(const struct outcome *o, bool json, struct strbuf *out, struc
 			r[i].arrival = NULL;
 		compare_job(o, i, &r[i], starts, &d);
 		count_job(o, i, &r[i], starts, v);
+		u.unsteered += o->again[i].not_steered;
 		v->judged++;
 		v->agree += !d.moment;
 		if (d.moment)

@@ -103,6 +103,7 @@ static struct job_record row_at(const struct past_job *j, int64_t until_ns)
 	row.exit_code = -1;
 	row.exit_signal = 0;
 	row.accuracy = row.max_rss_mb = row.cpu_s = row.foreseen_s = row.stopped_epoch = NAN;
+	row.steered = row.steer_kept = NULL;
 	row.slo_outcome = SLO_NONE;
 	row.reason = NULL;
 	return row;

@@ -308,6 +308,30 @@ static int64_t moment_of(const struct json *v, const char *key, int64_t at_ns)
 	return isnan(s) ? 0 : at_ns + (int64_t)llround(s * 1e9);
 }
 
+/* The same batches after the same epochs. */
+static bool steered_alike(const char *was, const char *is)
+{
+	struct job_change a[JOB_STEERED_MOST], b[JOB_STEERED_MOST];
+	size_t n = job_steered_read(was, a, JOB_STEERED_MOST);
+	bool alike = n == job_steered_read(is, b, JOB_STEERED_MOST);
+
+	for (size_t i = 0; alike && i < n && i < JOB_STEERED_MOST; i++)
+		alike = a[i].next.after == b[i].next.after && a[i].next.batch == b[i].next.batch &&
+			a[i].next.last == b[i].next.last;
+	return alike;
+}
+
+/* A run is over: it was told what the records say. What it was told is not put right in between, because the
+ * scheduler has gone on from it. */
+static void compare_steered(const struct run *r, const struct job *job)
+{
+	const struct past_job *j = past_job(&r->past, job->id);
+	struct again *a = again_of(r, job->id);
+
+	if (j && a && !a->not_steered && job->row.attempt == j->is->row.attempt)
+		a->steered_otherwise = !steered_alike(j->is->row.steered, job->row.steered);
+}
+
 static int ended(struct daemon *d, struct job *job, const struct past_input *in, struct err *err)
 {
 	struct exec_outcome o = { .id = job->id };
@@ -337,9 +361,13 @@ static int ended(struct daemon *d, struct job *job, const struct past_input *in,
 
 static void progress(struct daemon *d, struct job *job, const struct past_input *in)
 {
-	struct life_progress p = { .run_s = NAN };
+	struct life_progress p = { .run_s = NAN, .batch = NAN };
+	int n = in->text
+			? sscanf(in->text, "%lf %lf %lf asks %lf", &p.epoch, &p.epochs, &p.accuracy, &p.batch)
+			: 0;
 
-	if (in->text && sscanf(in->text, "%lf %lf %lf", &p.epoch, &p.epochs, &p.accuracy) == 3)
+	p.asks = n == 4;
+	if (n >= 3)
 		carry_progress(d, job, in->number, &p);
 	else
 		carry_progress(d, job, in->number, NULL);
@@ -373,9 +401,10 @@ static int happened(struct run *r, const struct past_input *in, struct job *job,
 	const char *what = in->what;
 	int rc = 0;
 
-	if (!strcmp(what, INPUT_ENDED))
+	if (!strcmp(what, INPUT_ENDED)) {
+		compare_steered(r, job);
 		rc = ended(d, job, in, err);
-	else if (!strcmp(what, INPUT_STARTED))
+	} else if (!strcmp(what, INPUT_STARTED))
 		started(d, job, in);
 	else if (!strcmp(what, INPUT_OWNER))
 		carry_started_by_owner(d, job, NULL);
@@ -417,7 +446,16 @@ static void cluster(struct daemon *d, const struct past_input *in)
 
 static int begin(struct run *r, const struct past_input *in, bool again, struct err *err)
 {
-	return again ? replayed_reload(&r->again, in->text, err) : replayed_begin(&r->again, in->text, err);
+	int rc = again ? replayed_reload(&r->again, in->text, err) : replayed_begin(&r->again, in->text, err);
+
+	/* A row has what the scheduler knew of a steered job when it ended, and not what it knew then. */
+	for (struct job *job = rc || again ? NULL : daemon_of(r)->jobs.live.first; job; job = job->after) {
+		struct again *a = again_of(r, job->id);
+
+		if (a && job->row.state == JOB_RUNNING && job->type && job->type->steer)
+			a->not_steered = true;
+	}
+	return rc;
 }
 
 static int input(struct run *r, const struct past_input *in, struct err *err)

@@ -28,6 +28,8 @@ struct again {                       /* what the replay decided about a job */
 	struct past_choice *start; size_t n_starts, starts_cap; /* one a run */
 	char why[160];               /* something that happened to it in the replay alone; "": nothing */
 	size_t n_due;                /* starts in the records so far */
+	bool steered_otherwise;      /* while it ran it was told otherwise than in the records */
+	bool not_steered;            /* the daemon was restarted while it ran, so that is not judged */
 	bool played;                 /* it was in the replay at all */
 };
 

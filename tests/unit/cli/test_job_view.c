@@ -222,6 +222,45 @@ TEST(test_tenant_epochs_and_an_early_stop_are_shown)
 	json_free(v);
 }
 
+#define CHANGE(after, batch, why)                                                                            \
+	"{\"after\":" #after ",\"batch\":" #batch ",\"lr\":0.5,\"last\":9,\"why\":\"" why                    \
+	"\",\"end_s\":12.5,\"end_upper_s\":14,\"accuracy\":0.91}"
+
+TEST(test_batches_of_a_job_that_was_steered_are_shown_in_their_order)
+{
+	static const char two[] =
+		"{\"job\":\"3\",\"state\":\"running\",\"batch\":32,\"epochs\":9,\"steered\":[" CHANGE(
+			2, 64, "faster") "," CHANGE(4, 64, "accurate") "," CHANGE(5, 32, "late") "]}";
+	static const char many[] = "{\"job\":\"3\",\"state\":\"done\",\"batch\":32,\"steered\":[" CHANGE(
+		1, 64, "faster") "," CHANGE(2, 32,
+					    "accurate") "," CHANGE(3, 64,
+								   "faster") "," CHANGE(4, 128,
+											"\\u001b[1m") "]}";
+	struct json *v = parsed(two);
+	struct strbuf out = { 0 };
+	struct job_view j;
+
+	shows(two, (const char *const[]){ "batch       32>64>32, 9 epochs\n", NULL },
+	      "job 3 running, batch 32>64>32, 9 epochs, ends unknown");
+	shows(many, (const char *const[]){ "batch       32>..>128\n", NULL },
+	      "job 3 done, batch 32>..>128, no accuracy found in its output");
+	assert_true(job_view_read(v, &j));
+	job_view_steered(&j, &out);
+	assert_non_null(strstr(out.text,
+			       "steered while it ran, from batch 32 on\n"
+			       "  after epoch 2  batch 64, learning rate 0.5, to end after epoch 9: "
+			       "faster to keep the promise; end in 12.5 s, at most 14 s, accuracy "
+			       "0.9100\n"));
+	strbuf_reset(&out);
+	json_free(v);
+	v = parsed(many);
+	assert_true(job_view_read(v, &j));
+	job_view_steered(&j, &out);
+	assert_null(strchr(out.text, '\033'));
+	strbuf_release(&out);
+	json_free(v);
+}
+
 TEST(test_words_in_a_job_are_cleaned)
 {
 	struct json *v = parsed("{\"job\":\"16\",\"state\":\"queued\",\"type\":\"a\\u001b[2J\",\"tag\":"

@@ -62,6 +62,8 @@ TEST(test_mistakes_have_a_place)
 	type_refused("{\"epochs_choices\":[1]}", ".epochs_choices", "epochs_param");
 	type_refused("{\"early_stop\":true}", ".early_stop", "epochs_param");
 	type_refused("{" EPOCHS ",\"early_stop\":1}", ".early_stop", "true or false");
+	type_refused("{\"steer\":true}", ".steer", "epochs_param");
+	type_refused("{" EPOCHS ",\"steer\":\"yes\"}", ".steer", "true or false");
 	type_refused("{" EPOCHS ",\"epochs_choices\":[]}", ".epochs_choices", "1 to 256");
 	type_refused("{" EPOCHS ",\"epochs_choices\":3}", ".epochs_choices", "list");
 	type_refused("{" EPOCHS ",\"epochs_choices\":[5,0]}", ".epochs_choices[1]", "whole number");
@@ -85,17 +87,18 @@ TEST(test_mistakes_have_a_place)
 TEST(test_epochs_are_written_as_they_are_read)
 {
 	struct job_type t = type_must(
-		"{" EPOCHS ",\"early_stop\":true,\"epochs_choices\":{\"min\":5,\"max\":15,\"step\":5}}");
+		"{" EPOCHS
+		",\"early_stop\":true,\"steer\":true,\"epochs_choices\":{\"min\":5,\"max\":15,\"step\":5}}");
 	struct strbuf out = { 0 };
 	struct json_writer w;
 	struct job_type back;
 
-	assert_true(t.early_stop);
+	assert_true(t.early_stop && t.steer);
 	json_begin(&w, &out, false);
 	job_type_to_json(&t, &w);
-	assert_non_null(strstr(out.text, "\"epochs_choices\":[5,10,15],\"early_stop\":true"));
+	assert_non_null(strstr(out.text, "\"epochs_choices\":[5,10,15],\"early_stop\":true,\"steer\":true"));
 	back = type_must(out.text);
-	assert_true(back.early_stop && back.n_epochs == 3 && back.epochs[2] == 15.0);
+	assert_true(back.early_stop && back.steer && back.n_epochs == 3 && back.epochs[2] == 15.0);
 	job_type_release(&back);
 	job_type_release(&t);
 	strbuf_release(&out);

@@ -43,6 +43,7 @@ static const char *const action_name[] = {
 	[LIFE_RETRY] = "retry",
 	[LIFE_IDLE] = "idle",
 	[LIFE_STOP] = "stop",
+	[LIFE_ANSWER] = "answer",
 	[LIFE_ADOPT] = "adopt",
 	[LIFE_FORGET] = "forget",
 	[LIFE_TELL] = "tell",
@@ -830,6 +831,138 @@ static void give_back(struct job *job, double epoch)
 	send(&e);
 }
 
+/* ---- steered ---- */
+
+static const struct job_type asking = { .name = (char[]){ "digits" }, .steer = true, .lr_base = NAN };
+
+static struct job *steering(uint64_t id)
+{
+	struct job *job = running(id, "run", SCHED_PROMISED);
+
+	job->type = &asking;
+	return job;
+}
+
+/* After an epoch; the batch it has: nothing changes. */
+static void steer(struct job *job, double after, double batch, const char *why)
+{
+	struct job_change c = { .end_s = 12.5, .end_upper_s = 14.0, .accuracy = NAN };
+	struct life_event e = event_of(LIFE_STEERED, job, 110.0);
+
+	job_next(job, &c.next);
+	e.changed = batch != c.next.batch;
+	c.next.after = after;
+	c.next.batch = batch;
+	c.next.last = 5.0;
+	snprintf(c.why, sizeof c.why, "%s", why);
+	e.change = &c;
+	e.kept = "what it knew";
+	send(&e);
+}
+
+LIFE_TEST(test_life_tells_a_job_how_to_go_on_when_that_is_on_disk_and_not_before)
+{
+	struct job *job = steering(1);
+	double start = job->row.batch;
+
+	steer(job, 1.0, start, "keeps");
+	expect("update answer"); /* it says nothing new */
+	assert_null(job->row.steered);
+	assert_string_equal(job->row.steer_kept, "what it knew");
+	steer(job, 2.0, 512.0, "faster");
+	expect("update await ask tell:steered");
+	assert_true(job->row.batch == start); /* with which it started */
+	assert_non_null(strstr(job->row.steered, "{\"after\":2,\"batch\":512,"));
+	steer(job, 3.0, 512.0, "keeps"); /* before the disk has it */
+	expect("update");
+	simple(LIFE_DURABLE, job, 110.5);
+	expect("answer");
+	assert_true(job->steering.told.batch == 512.0 && job->steering.told.after == 3.0);
+	steer(job, 4.0, 64.0, "accurate");
+	job->unsaved = true; /* the store refused it */
+	simple(LIFE_DURABLE, job, 111.0);
+	expect("update await");
+	job->unsaved = false;
+	simple(LIFE_DURABLE, job, 111.5);
+	expect("answer");
+	assert_non_null(strstr(job->row.steered, "},{\"after\":4,\"batch\":64,"));
+}
+
+/* The first of two rows is on disk: that says nothing of the second. */
+LIFE_TEST(test_life_does_not_take_one_row_for_another)
+{
+	struct job *job = steering(1);
+
+	job->row.may_stop = true;
+	steer(job, 2.0, 512.0, "faster");
+	progress(job, 3.0, 5.0, 3);
+	expect("ask tell:progress update await tell:stopping");
+	simple(LIFE_DURABLE, job, 110.5);
+	expect("");
+	simple(LIFE_DURABLE, job, 110.6);
+	expect("stop answer");
+	steer(job, 3.0, 64.0, "accurate"); /* it is to stop */
+	expect("");
+}
+
+LIFE_TEST(test_life_of_a_steered_run_is_no_observation_and_begins_anew_when_it_is_repeated)
+{
+	struct job *job = steering(1);
+
+	steer(job, 2.0, 512.0, "faster");
+	simple(LIFE_DURABLE, job, 110.5);
+	ended(job, outcome(job, 0, 105.0, 115.0), 116.0);
+	expect("update forget ended tell:finished close");
+	assert_int_equal(job->row.state, JOB_DONE);
+	job = steering(2);
+	job->row.retry = 1;
+	steer(job, 2.0, 512.0, "faster");
+	ended(job, outcome(job, 1, 105.0, 115.0), 116.0);
+	assert_int_equal(job->row.state, JOB_QUEUED);
+	assert_true(!job->row.steered && !job->row.steer_kept && isnan(job->steering.told.batch));
+}
+
+LIFE_TEST(test_life_lets_a_job_go_that_does_not_follow_and_one_that_changed_too_often)
+{
+	struct job *job = steering(1);
+
+	assert_true(life_steers(job));
+	assert_false(job_steer_deaf(job, job->row.batch) || job_steer_deaf(job, NAN));
+	steer(job, 2.0, 512.0, "faster");
+	assert_false(job_steer_deaf(job, 64.0) || job_steer_deaf(job, 64.0));
+	assert_false(job_steer_deaf(job, 512.0)); /* it has taken it up */
+	assert_false(job_steer_deaf(job, 64.0) || job_steer_deaf(job, 64.0));
+	assert_true(job_steer_deaf(job, 64.0));
+	steer(job, 5.0, 64.0, JOB_NOT_FOLLOWED);
+	assert_false(life_steers(job));
+	steer(job, 6.0, 128.0, "faster");
+	expect("");
+	steer(job, 6.0, 64.0, "keeps"); /* it is still answered */
+	expect("update");
+	job = steering(2);
+	for (int i = 0; i < JOB_STEERED_MOST; i++)
+		steer(job, i + 1.0, 100.0 + i, "faster");
+	expect("update await ask tell:steered");
+	assert_false(life_steers(job));
+	steer(job, 99.0, 64.0, "faster");
+	expect("");
+}
+
+LIFE_TEST(test_life_of_another_type_is_not_steered)
+{
+	static char name[] = "digits";
+	static const struct job_type plain = { .name = name, .lr_base = NAN };
+	struct job *job = running(1, "run", SCHED_PROMISED);
+
+	steer(job, 2.0, 512.0, "faster");
+	expect("");
+	job->type = &plain;
+	assert_false(life_steers(job));
+	steer(job, 2.0, 512.0, "faster");
+	expect("");
+	job->type = NULL;
+}
+
 LIFE_TEST(test_life_that_gave_time_back_says_so)
 {
 	struct job *job = running(1, "run", SCHED_PROMISED);
@@ -1037,6 +1170,34 @@ LIFE_TEST(test_life_repeats_an_early_stop_that_may_not_have_been_sent)
 	o.stopped = true;
 	ended(job, o, 201.0);
 	assert_int_equal(job->row.state, JOB_DONE);
+}
+
+LIFE_TEST(test_life_tells_a_job_again_what_it_may_not_have_heard)
+{
+	struct job *job = restored(1, "run", JOB_RUNNING, NULL), *other = bare_job(2, "run");
+	struct job_record row = other->row;
+	struct sched_restored back;
+
+	simple(LIFE_RESUMED, job, 200.0);
+	simple(LIFE_ADOPTED, job, 200.0);
+	expect(""); /* it was told nothing */
+	row.state = JOB_RUNNING;
+	row.started_ns = 105 * S;
+	row.batch = 32.0;
+	row.steered = "[{\"after\":2,\"batch\":64,\"lr\":0.5,\"last\":9,\"why\":\"faster\"},"
+		      "{\"after\":4,\"batch\":128,\"lr\":1,\"last\":8,\"why\":\"late\"}]";
+	row.steer_kept = "it knows";
+	job_free(other);
+	assert_int_equal(job_new(&jobs.names, &row, &job, NULL), 0);
+	simple(LIFE_RESTORED, job, 200.0);
+	life_back(job, &back);
+	assert_string_equal(back.steer, "it knows");
+	simple(LIFE_RESUMED, job, 200.0);
+	simple(LIFE_ADOPTED, job, 200.0);
+	expect("answer");
+	assert_true(job->steering.told.batch == 128.0 && job->steering.told.last == 8.0);
+	assert_true(job->steering.told.lr == 1.0 && job->steering.told.after == 4.0);
+	assert_false(job->steering.deaf);
 }
 
 LIFE_TEST(test_life_takes_a_stop_of_an_earlier_daemon_for_a_cancel)

@@ -1,7 +1,8 @@
 /* scheduler/jobs/life against a model of the world, in random histories: clients that retry, owners of
  * advised jobs, a store that loses what is not on disk yet, supervisors of which one can claim a job, a
- * machine that can not start a job now, engines that let jobs wait or are away. The daemon dies between any
- * two actions, also while it restores, and another one goes on from what was on disk.
+ * machine that can not start a job now, engines that let jobs wait or are away, jobs that ask how to go on.
+ * The daemon dies between any two actions, also while it restores, and another one goes on from what was on
+ * disk.
  *
  * Every job has a script that says what is asked and how its run ends, so it is known what must become of
  * it: the same with crashes and without. A third of the histories has none. LIFE_HISTORIES in the
@@ -20,12 +21,14 @@
 #define MAX_IDS (MAX_JOBS + 1)
 #define SLOTS 2
 #define ATTEMPTS 3
+#define CHANGES 12 /* of a job that steers, at most */
+#define STEERED (CHANGES * 160)
 #define STEPS 60
 #define MAX_STEPS 4000 /* by then every script has come to its end */
 #define ADVISE_TIMEOUT_S 100.0
 
 struct script { /* what a job's client, owner and process do */
-	bool advised, absent, late, may_cancel, loses_chance, engine;
+	bool advised, absent, late, may_cancel, loses_chance, engine, steers;
 	int delays; /* so often the machine lacks what starts it */
 	enum sched_verdict verdict;
 	int exit_code;
@@ -50,7 +53,7 @@ struct client {
 struct disk_row {
 	bool there;
 	struct job_record r;
-	char key[8], reason[120], identity[JOB_IDENTITY + 1];
+	char key[8], reason[120], identity[JOB_IDENTITY + 1], steered[STEERED], kept[24];
 	unsigned observations;
 };
 
@@ -66,6 +69,7 @@ struct run { /* of a job id; processes outlive the daemon */
 	unsigned runs;
 	double batch, accuracy;
 	int64_t started_ns, ended_ns;
+	double told; /* the batch that its folder says; 0: that of its start */
 	/* of the daemon that lives now */
 	bool known, told_started, stop_pending, told_waits;
 };
@@ -104,7 +108,10 @@ static struct world {
 } w;
 
 static struct jobs jobs; /* made once: it is large */
-static unsigned long crashes, history, n_given_up, n_repeated, n_waited, n_not_ok, n_delayed, n_at_engine;
+static unsigned long crashes, history, n_given_up, n_repeated, n_waited, n_not_ok, n_delayed, n_at_engine,
+	n_steered, n_told_again;
+
+static const struct job_type steering = { .name = (char[]){ "t" }, .steer = true, .lr_base = NAN };
 
 static bool chance(double p)
 {
@@ -138,6 +145,9 @@ static void collect(const struct job *job, bool is_observation)
 	snprintf(c->row.key, sizeof c->row.key, "%s", job->key);
 	snprintf(c->row.reason, sizeof c->row.reason, "%s", job->reason ? job->reason : "");
 	snprintf(c->row.identity, sizeof c->row.identity, "%s", job->identity);
+	assert_true(strlen(job->row.steered ? job->row.steered : "") < STEERED);
+	snprintf(c->row.steered, STEERED, "%s", job->row.steered ? job->row.steered : "");
+	snprintf(c->row.kept, sizeof c->row.kept, "%s", job->row.steer_kept ? job->row.steer_kept : "");
 }
 
 static void commit(void)
@@ -241,6 +251,25 @@ static void do_stop(struct job *job, bool *out_gone)
 		run->stop_pending = true;
 }
 
+/* What the job hears is on disk, with what the scheduler knew when it said so. */
+static void hear(const struct job *job)
+{
+	const struct disk_row *row = &w.disk[job->id];
+	struct run *run = run_of(job);
+	struct job_change last;
+	struct next next;
+	size_t n = job_steered_read(row->steered[0] ? row->steered : NULL, &last, 1);
+
+	job_next(job, &next);
+	assert_int_equal(n, job->steering.changes);
+	if (!n && life_advised(job))
+		return; /* its owner knows since it started it, and has not heard anything else */
+	assert_true(next.batch == (n ? last.next.batch : row->r.batch));
+	assert_true(!n || next.last == last.next.last);
+	n_told_again += n && run->told == next.batch && run->told_started;
+	run->told = next.batch;
+}
+
 static bool do_action(const struct life_action *a)
 {
 	struct job *job = a->job;
@@ -276,6 +305,7 @@ static bool do_action(const struct life_action *a)
 			return event(&e);
 		}
 		break;
+	case LIFE_ANSWER: hear(job); break;
 	case LIFE_ADOPT:
 		run->known = life_advised(job) || run->claimed;
 		run->told_started = true;
@@ -450,6 +480,7 @@ static void submit(size_t i)
 		row.after_ok = s->after_ok;
 	}
 	assert_int_equal(job_new(&jobs.names, &row, &job, NULL), 0);
+	job->type = s->steers ? &steering : NULL;
 	w.scheduled[job->id] = s->verdict != SCHED_REJECTED && !row.after;
 	pretend_decide(i, false, &decision);
 	e = event_of(LIFE_SUBMITTED, job);
@@ -635,6 +666,30 @@ static void executor_tells(struct job *job)
 	}
 }
 
+/* It has reported an epoch, and asks. */
+static void steer(struct job *job)
+{
+	struct job_change c = { .end_s = NAN, .end_upper_s = NAN, .accuracy = NAN };
+	struct life_event e = event_of(LIFE_STEERED, job);
+	char kept[24];
+
+	if (!life_steers(job) || (!life_advised(job) && !run_of(job)->claimed))
+		return;
+	job_next(job, &c.next);
+	c.next.after = 1.0 + below(5);
+	e.changed = chance(0.5) && job->steering.changes < CHANGES;
+	if (e.changed) {
+		c.next.batch = 1000.0 + below(1000);
+		c.next.last = 5.0 + below(3);
+		snprintf(c.why, sizeof c.why, "faster");
+	}
+	snprintf(kept, sizeof kept, "knows %u", job->steering.changes + e.changed);
+	e.kept = kept;
+	e.change = &c;
+	n_steered += e.changed;
+	event(&e);
+}
+
 static void estimate(struct job *job)
 {
 	struct life_event e = event_of(LIFE_ESTIMATED, job);
@@ -716,7 +771,10 @@ static bool restore_row(const struct disk_row *row)
 	r.params = "{}";
 	r.mode = w.script[script_of(row->key)].advised ? "advise" : "run";
 	r.identity = row->identity;
+	r.steered = row->steered[0] ? row->steered : NULL;
+	r.steer_kept = row->kept[0] ? row->kept : NULL;
 	assert_int_equal(job_new(&jobs.names, &r, &job, NULL), 0);
+	job->type = w.script[script_of(row->key)].steers ? &steering : NULL;
 	assert_int_equal(jobs_key_add(&jobs, 1, row->key, r.id, NULL), 0);
 	if (!simple_event(LIFE_RESTORED, job))
 		return false;
@@ -727,6 +785,7 @@ static bool restore_row(const struct disk_row *row)
 		assert_int_equal(back.by_chance, w.script[script_of(row->key)].verdict == SCHED_CHANCE);
 		w.started[r.id] = back.running;
 		assert_true(back.taken.decision == r.batch);
+		assert_string_equal(back.steer ? back.steer : "", row->kept);
 	}
 	return true;
 }
@@ -790,7 +849,9 @@ static void step(bool hurry)
 			process_moves(id);
 		break;
 	case 5:
-		if (job && job_state_live(job->row.state))
+		if (job && w.script[script_of(job->key)].steers && chance(0.5))
+			steer(job);
+		else if (job && job_state_live(job->row.state))
 			executor_tells(job);
 		break;
 	case 6:
@@ -835,6 +896,7 @@ static void draw_script(struct script *s, size_t i)
 	s->fails = s->advised || s->late ? 0 : (int)below(ATTEMPTS);
 	s->engine = !s->advised && chance(0.3);
 	s->delays = chance(0.4) ? 1 + (int)below(3) : 0;
+	s->steers = chance(0.4);
 	s->after = i && chance(0.3) ? (int)below((unsigned)i) : -1;
 	s->after_ok = chance(0.5);
 }
@@ -924,6 +986,19 @@ static void check_promise(size_t i, const struct disk_row *row)
 	}
 }
 
+/* It heard nothing that its row does not say, and an attempt begins from its start. */
+static void check_told(const struct disk_row *row, const struct run *run)
+{
+	struct job_change c[CHANGES];
+	size_t n = job_steered_read(row->steered[0] ? row->steered : NULL, c, CHANGES);
+	bool said = run->told == 0.0 || run->told == row->r.batch;
+
+	for (size_t i = 0; i < n; i++)
+		said |= c[i].next.batch == run->told;
+	assert_true(said);
+	assert_true(!n || run->runs || w.script[script_of(row->key)].advised);
+}
+
 static void check_run(size_t i, const struct disk_row *row)
 {
 	const struct script *s = &w.script[i];
@@ -943,7 +1018,8 @@ static void check_run(size_t i, const struct disk_row *row)
 	assert_true(!given_up || (s->verdict == SCHED_CHANCE && w.hopeless[row->r.id]));
 	n_given_up += given_up;
 	assert_int_equal(row->r.slo_outcome, want);
-	assert_int_equal(row->observations, done && isnan(row->r.stopped_epoch));
+	assert_int_equal(row->observations, done && isnan(row->r.stopped_epoch) && !row->steered[0]);
+	check_told(row, run);
 	if (done || row->r.state == JOB_FAILED) {
 		assert_true(row->r.accuracy == s->accuracy);
 		assert_true(row->r.batch == batch_at(i, true));
@@ -990,11 +1066,13 @@ TEST(test_life_loses_no_job_runs_none_twice_and_keeps_every_promise_whenever_the
 		check_all();
 	}
 	printf("%lu histories, %lu crashes, %lu jobs without a chance, %lu repeated, %lu after others, %lu "
-	       "not ok, %lu delays, %lu waits at engines\n",
-	       n, crashes, n_given_up, n_repeated, n_waited, n_not_ok, n_delayed, n_at_engine);
+	       "not ok, %lu delays, %lu waits at engines, %lu steered, %lu told again\n",
+	       n, crashes, n_given_up, n_repeated, n_waited, n_not_ok, n_delayed, n_at_engine, n_steered,
+	       n_told_again);
 	assert_true(n < 1000 || (crashes > n / 2 && n_given_up > n / 20));
 	assert_true(n < 1000 || (n_repeated > n / 10 && n_waited > n / 10 && n_not_ok > n / 50));
 	assert_true(n < 1000 || (n_delayed > n / 4 && n_at_engine > n / 4));
+	assert_true(n < 1000 || (n_steered > n / 4 && n_told_again > n / 50));
 	forget_memory();
 	jobs_release(&jobs);
 }

@@ -63,6 +63,8 @@ TEST(test_job_object_is_written_in_full)
 	j.priority = -3;
 	j.may_stop = true;
 	j.stopped_epoch = 4;
+	j.steered = "[{\"after\":2,\"batch\":64}]";
+	j.steer_kept = "not for others";
 	assert_string_equal(
 		rendered(&j, &live),
 		"{\"job\":\"12\",\"number\":12,\"state\":\"done\",\"type\":\"digits\",\"mode\":\"run\","
@@ -78,7 +80,7 @@ TEST(test_job_object_is_written_in_full)
 		"\"max_memory_mb\":null,\"submitted_at\":\"2026-11-17T10:00:00.123456Z\","
 		"\"started_at\":\"2026-11-17T10:00:00.323456Z\",\"ended_at\":\"2026-11-17T10:00:40.323457Z\","
 		"\"deadline_at\":\"2026-11-17T10:01:00.123456Z\",\"batch\":128,\"epochs\":6,\"lr\":0.02,"
-		"\"policy\":"
+		"\"steered\":[{\"after\":2,\"batch\":64}],\"policy\":"
 		"\"postrider\","
 		"\"model\":\"9f2c\",\"predicted_s\":41.2,\"upper_s\":55,\"predicted_accuracy\":0.94,"
 		"\"estimate\":{\"start_s\":0,\"end_s\":20.1,\"end_low_s\":17,\"end_high_s\":24.5,\"late\":"

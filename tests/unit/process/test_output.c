@@ -97,6 +97,28 @@ TEST_WITH(test_lines_are_read_as_they_come, set_up, tear_down)
 	assert_true(l->out.news && l->out.epoch == 2.0 && l->out.accuracy == 0.52);
 }
 
+/* A line that asks ends an epoch, in JSON; what it says of the batch counts only there. */
+TEST_WITH(test_a_line_that_asks_names_its_batch, set_up, tear_down)
+{
+	struct log *l = *state;
+
+	put(l, "{\"epoch\":1,\"accuracy\":0.3,\"batch\":64}\n");
+	read_all(l, false);
+	assert_true(l->out.epoch == 1.0 && !l->out.asks && isnan(l->out.batch));
+	put(l, "{\"asks\":true,\"batch\":32}\nepoch 2/9 acc=0.4 asks=true batch=32\n");
+	read_all(l, false);
+	assert_true(l->out.epoch == 2.0 && !l->out.asks && isnan(l->out.batch));
+	put(l, "{\"epoch\":3,\"accuracy\":0.5,\"batch\":128,\"asks\":true}\n");
+	read_all(l, false);
+	assert_true(l->out.epoch == 3.0 && l->out.asks && l->out.batch == 128.0);
+	put(l, "{\"epoch\":2,\"batch\":16,\"asks\":true}\n{\"epoch\":4,\"asks\":1}\n");
+	read_all(l, false);
+	assert_true(l->out.epoch == 4.0 && !l->out.asks && isnan(l->out.batch));
+	put(l, "{\"epoch\":5,\"asks\":true}\n");
+	read_all(l, false);
+	assert_true(l->out.epoch == 5.0 && l->out.asks && isnan(l->out.batch));
+}
+
 TEST_WITH(test_nothing_new_costs_no_reading, set_up, tear_down)
 {
 	struct log *l = *state;

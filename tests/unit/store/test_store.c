@@ -54,6 +54,8 @@ static struct job_record full_job(void)
 		.priority = -100,
 		.may_stop = true,
 		.stopped_epoch = 7,
+		.steered = "[{\"after\":2,\"batch\":64}]",
+		.steer_kept = "it knows",
 	};
 }
 
@@ -96,6 +98,8 @@ static void assert_same_job(const struct job_record *a, const struct job_record 
 	assert_int_equal(a->slo_outcome, b->slo_outcome);
 	assert_text(a->tag, b->tag);
 	assert_text(a->tenant, b->tenant);
+	assert_text(a->steered, b->steered);
+	assert_text(a->steer_kept, b->steer_kept);
 	assert_int_equal(a->priority, b->priority);
 	assert_true(a->may_stop == b->may_stop);
 	assert_number(a->epochs, b->epochs);

@@ -111,7 +111,8 @@ TEST(test_a_file_of_version_9_has_no_inputs)
 	add_job(s, 3);
 	commit_all(s);
 	store_close(s);
-	sql_run(dir, "DROP TABLE inputs; UPDATE meta SET value=9 WHERE name='schema_version'; PRAGMA "
+	sql_run(dir, "ALTER TABLE jobs DROP COLUMN steered; ALTER TABLE jobs DROP COLUMN steer_kept; "
+		     "DROP TABLE inputs; UPDATE meta SET value=9 WHERE name='schema_version'; PRAGMA "
 		     "user_version=9");
 	assert_string_equal(visited(dir), "job 3;");
 	s = open_store(dir);

@@ -107,9 +107,9 @@ TEST(test_newer_version_is_refused_with_both_versions)
 	const char *dir = fresh_dir();
 
 	fill(dir, 3);
-	sql_run(dir, "PRAGMA user_version=11; UPDATE meta SET value=11 WHERE name='schema_version'");
+	sql_run(dir, "PRAGMA user_version=12; UPDATE meta SET value=12 WHERE name='schema_version'");
 	assert_refused(dir, ERR_FORMAT,
-		       "has schema version 11, this postriderd knows versions up to 10: start the newer");
+		       "has schema version 12, this postriderd knows versions up to 11: start the newer");
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 3); /* and left alone */
 }
 
@@ -118,8 +118,8 @@ TEST(test_versions_that_contradict_are_damage)
 	const char *dir = fresh_dir();
 
 	fill(dir, 1);
-	sql_run(dir, "UPDATE meta SET value=11 WHERE name='schema_version'");
-	assert_refused(dir, ERR_FORMAT, "header says version 10, its table `meta` version 11");
+	sql_run(dir, "UPDATE meta SET value=12 WHERE name='schema_version'");
+	assert_refused(dir, ERR_FORMAT, "header says version 11, its table `meta` version 12");
 }
 
 TEST(test_database_of_another_program_is_refused_and_left_alone)
@@ -520,13 +520,13 @@ TEST(test_a_close_leaves_no_log_behind)
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 3);
 }
 
-#define WITHOUT_6_TO_10                                                                                      \
+#define WITHOUT_6_TO_11                                                                                      \
 	"ALTER TABLE jobs DROP COLUMN after; ALTER TABLE jobs DROP COLUMN after_ok;"                         \
 	"ALTER TABLE jobs DROP COLUMN retry; ALTER TABLE jobs DROP COLUMN attempt;"                          \
 	"ALTER TABLE jobs DROP COLUMN array_index;"                                                          \
 	"ALTER TABLE jobs DROP COLUMN gpus; ALTER TABLE jobs DROP COLUMN gpus_least; ALTER TABLE jobs DROP " \
 	"COLUMN devices; ALTER TABLE jobs DROP COLUMN value; ALTER TABLE jobs DROP COLUMN after_more;"       \
-	"DROP TABLE inputs;"
+	"DROP TABLE inputs; ALTER TABLE jobs DROP COLUMN steered; ALTER TABLE jobs DROP COLUMN steer_kept;"
 
 /* A file as version 4 left it: observations were JSON, and whatever a client said was among them. */
 TEST(test_version_4_becomes_version_5_with_typed_observations)
@@ -539,7 +539,7 @@ TEST(test_version_4_becomes_version_5_with_typed_observations)
 		     "CREATE TABLE observations(job INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, type TEXT "
 		     "NOT NULL,"
 		     " columns TEXT NOT NULL, time_s REAL, accuracy REAL) STRICT;"
-		     "ALTER TABLE jobs DROP COLUMN identity;" WITHOUT_6_TO_10 "UPDATE jobs SET model_s=1.0;"
+		     "ALTER TABLE jobs DROP COLUMN identity;" WITHOUT_6_TO_11 "UPDATE jobs SET model_s=1.0;"
 		     "INSERT INTO observations VALUES"
 		     "(1,5,'digits','{\"network\":\"le\\\"net,5\",\"cpus\":2,\"lr\":0.1,\"ok\":true,\"no\":"
 		     "null}',2.5,0.93),"
@@ -569,7 +569,7 @@ static int see_new(void *owner, const struct job_record *j, struct err *err)
 	(void)err;
 	assert_true(j->after == 0 && !j->after_ok && j->retry == 0 && j->attempt == 0 && isnan(j->value));
 	assert_true(isnan(j->array_index));
-	assert_true(!j->gpus && !j->gpus_least && !j->devices);
+	assert_true(!j->gpus && !j->gpus_least && !j->devices && !j->steered && !j->steer_kept);
 	++*(int *)owner;
 	return 0;
 }
@@ -583,7 +583,7 @@ TEST(test_version_5_becomes_the_latest)
 
 	fill(dir, 3);
 	sql_run(dir,
-		WITHOUT_6_TO_10 "UPDATE meta SET value=5 WHERE name='schema_version'; PRAGMA user_version=5");
+		WITHOUT_6_TO_11 "UPDATE meta SET value=5 WHERE name='schema_version'; PRAGMA user_version=5");
 	s = open_store(dir);
 	assert_int_equal(store_each_live(s, see_new, &n, NULL), 0);
 	assert_int_equal(store_each_finished(s, 10, see_new, &n, NULL), 0);
