@@ -479,11 +479,10 @@ static void read_result(struct fields *f, struct profile_design *d)
 int profile_design_from_json(struct profile_design *d, const char *name, const struct json *v,
 			     struct err *err)
 {
-	static const char *const known[] = { "factors", "fixed",      "design",  "replications",
-					     "seed",    "command",    "result",  "timeout_s",
-					     "tries",   "max_spread", "warm_up", "work_dir",
-					     "mixed",   "epochs",     "free",    "steer",
-					     NULL };
+	static const char *const known[] = { "factors", "fixed",    "design",    "replications", "seed",
+					     "command", "result",   "timeout_s", "tries",        "max_spread",
+					     "warm_up", "work_dir", "mixed",     "epochs",       "free",
+					     "steer",   NULL };
 	const char *kind = NULL;
 	struct err why = { 0 };
 	struct fields f;
