@@ -1,7 +1,7 @@
 /* Columns that are computed from others: inverses, logarithms, products, and the features of Ernest
  * (Venkataraman et al., NSDI 2016). See prepare.h for the order of the steps. */
 #define _GNU_SOURCE /* qsort_r() */
-#include "automl/extend.h"
+#include "automl/prepare.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,19 +1,16 @@
 /* The journal of a campaign. See journal.h. */
 #include "automl/journal.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/io.h"
+#include "common/json/lines.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "automl/techniques/models.h"
@@ -23,8 +20,7 @@
 static const char *const stage_name[] = { "features", "experiment", "validation", "model", "curve" };
 
 struct journal {
-	int fd;
-	char *path;
+	struct json_lines file;
 	pthread_mutex_t lock;
 	double synced_s;
 	struct strbuf line;
@@ -34,13 +30,11 @@ void journal_close(struct journal *j)
 {
 	if (!j)
 		return;
-	if (j->fd >= 0) {
-		fdatasync(j->fd);
-		close(j->fd);
-	}
+	if (j->file.fd >= 0)
+		fdatasync(j->file.fd);
+	json_lines_close(&j->file);
 	pthread_mutex_destroy(&j->lock);
 	strbuf_release(&j->line);
-	free(j->path);
 	free(j);
 }
 
@@ -91,7 +85,7 @@ static int refuse(const struct journal *j, struct err *err, const char *what)
 	return err_fail(
 		err, ERR_FORMAT,
 		"%s belongs to another campaign: %.200s; give another folder, or --restart to start again",
-		text_tail(j->path, 120), what);
+		text_tail(j->file.path, 120), what);
 }
 
 /* Names the first key that differs. */
@@ -142,7 +136,7 @@ static int check_head(const struct journal *j, const struct automl_params *p, co
 	if (json_number(json_get(was, "journal"), 0.0) != JOURNAL_VERSION)
 		rc = err_fail(err, ERR_FORMAT,
 			      "%s: another version of the program wrote it; --restart starts again",
-			      text_tail(j->path, 120));
+			      text_tail(j->file.path, 120));
 	if (!rc)
 		rc = compare_campaign(j, json_get(was, "campaign"), json_get(is, "campaign"), err);
 	if (!rc && strcmp(json_string(json_get(was, "table"), ""), json_string(json_get(is, "table"), ""))) {
@@ -271,89 +265,54 @@ static bool get_unit(const struct json *v, struct automl *a)
 	return true;
 }
 
-/* Reads what is there; *out_whole: bytes of whole lines. */
-static int read_lines(struct journal *j, const struct automl_params *p, struct automl *a, char *created,
-		      size_t *out_whole, struct err *err)
+struct reading {
+	const struct journal *j;
+	const struct automl_params *p;
+	struct automl *a;
+	char *created;
+};
+
+static int take_line(void *owner, const struct json *v, size_t line, struct err *err)
 {
-	char *text, *at;
-	size_t len, line = 0;
-	int rc = io_read_file(j->path, JOURNAL_MAX_BYTES, &text, &len, err);
+	struct reading *r = owner;
 
-	if (rc)
-		return rc;
-	for (at = text; !rc;) {
-		char *end = memchr(at, '\n', len - (size_t)(at - text));
-		struct json *v;
-
-		if (!end) /* nothing more, or a torn line */
-			break;
-		line++;
-		if (json_parse("journal", at, (size_t)(end - at), &v, NULL)) {
-			rc = err_fail(err, ERR_FORMAT, "%s:%zu: the line is damaged; --restart starts again",
-				      text_tail(j->path, 120), line);
-			break;
-		}
-		if (line == 1)
-			rc = check_head(j, p, v, created, err);
-		else if (j->fd < 0 && json_get(v, "trials"))
-			; /* of a part: a search that it did not finish is made anew */
-		else if (!get_unit(v, a))
-			rc = err_fail(err, ERR_FORMAT, "%s:%zu: the line belongs to no part of this campaign",
-				      text_tail(j->path, 120), line);
-		json_free(v);
-		at = end + 1;
-	}
-	*out_whole = (size_t)(at - text);
-	free(text);
-	return rc;
+	if (line == 1)
+		return check_head(r->j, r->p, v, r->created, err);
+	if (r->j->file.fd < 0 && json_get(v, "trials"))
+		return 0; /* of a part: a search that it did not finish is made anew */
+	return get_unit(v, r->a) ? 0 : JSON_LINES_STRANGE;
 }
 
-static int write_all(struct journal *j, const char *text, size_t len, struct err *err)
+static int read_lines(struct journal *j, const struct automl_params *p, struct automl *a, char *created,
+		      struct err *err)
 {
-	while (len) {
-		ssize_t n = write(j->fd, text, len);
+	struct reading r = { j, p, a, created };
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return err_fail(err, ERR_IO, "%s: cannot write: %s", text_tail(j->path, 120),
-					strerror(errno));
-		text += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return json_lines_read(&j->file,
+			       &(struct json_lines_reader){ JOURNAL_MAX_BYTES, take_line, &r,
+							    "the line belongs to no part of this campaign" },
+			       err);
 }
 
 int journal_open(const struct automl_params *p, struct automl *a, char *created, struct journal **out,
 		 struct err *err)
 {
 	struct journal *j = mem_calloc(1, sizeof *j);
-	struct strbuf path = { 0 }, head = { 0 };
-	size_t whole = 0;
-	int rc = 0;
+	struct strbuf head = { 0 };
+	int rc;
 
 	if (!j)
 		return err_nomem(err, "the journal");
-	j->fd = -1;
 	pthread_mutex_init(&j->lock, NULL);
-	strbuf_printf(&path, "%s/journal.jsonl", p->dir);
-	j->path = path.text;
-	if (path.failed)
-		rc = err_nomem(err, "the journal");
-	if (!rc && (j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0666)) < 0)
-		rc = err_fail(err, errno == EACCES ? ERR_PERM : ERR_IO, "%s: %s", text_tail(j->path, 120),
-			      strerror(errno));
-	if (!rc && flock(j->fd, LOCK_EX | LOCK_NB))
-		rc = err_fail(err, ERR_BUSY, "%s: another process is at this campaign",
-			      text_tail(j->path, 120));
+	rc = json_lines_open(&j->file, p->dir, "is at this campaign", err);
 	if (!rc && !p->restart)
-		rc = read_lines(j, p, a, created, &whole, err);
-	if (!rc && ftruncate(j->fd, (off_t)whole))
-		rc = err_fail(err, ERR_IO, "%s: %s", text_tail(j->path, 120), strerror(errno));
-	if (!rc && !whole) {
+		rc = read_lines(j, p, a, created, err);
+	if (!rc)
+		rc = json_lines_cut(&j->file, err);
+	if (!rc && !j->file.len) {
 		snprintf(created, 32, "%s", p->created);
 		put_head(p, &head);
-		rc = head.failed ? err_nomem(err, "the journal") : write_all(j, head.text, head.len, err);
+		rc = json_lines_append(&j->file, &head, false, err);
 		strbuf_release(&head);
 	}
 	if (rc) {
@@ -368,13 +327,11 @@ int journal_open(const struct automl_params *p, struct automl *a, char *created,
 static int add_line(struct journal *j, struct err *err)
 {
 	double now_s = clock_monotonic_s();
-	int rc = j->line.failed ? err_nomem(err, "the journal")
-				: write_all(j, j->line.text, j->line.len, err);
+	bool sync = now_s - j->synced_s > SYNC_EVERY_S;
+	int rc = json_lines_append(&j->file, &j->line, sync, err);
 
-	if (!rc && now_s - j->synced_s > SYNC_EVERY_S) {
-		fdatasync(j->fd);
+	if (sync)
 		j->synced_s = now_s;
-	}
 	pthread_mutex_unlock(&j->lock);
 	return rc;
 }
@@ -411,22 +368,23 @@ int journal_add_trials(struct journal *j, enum automl_stage stage, size_t unit, 
 int journal_take_part(struct journal *j, const struct automl_params *p, struct automl *a, size_t part,
 		      struct err *err)
 {
-	struct journal from = { .fd = -1 };
-	struct strbuf path = { 0 };
+	struct journal from = { .file.fd = -1 };
+	struct strbuf dir = { 0 };
 	bool *was = mem_calloc(a->n[STAGE_FEATURES] + a->n[STAGE_EXPERIMENT] + 1, sizeof *was);
 	char created[32];
-	size_t whole, n = 0;
+	size_t n = 0;
 	int rc = 0;
 
-	strbuf_printf(&path, "%s/part-%zu/journal.jsonl", p->dir, part);
-	if (path.failed || !was)
+	strbuf_printf(&dir, "%s/part-%zu", p->dir, part);
+	if (dir.failed || !was)
 		rc = err_nomem(err, "a part of the campaign");
 	for (int s = STAGE_FEATURES; s <= STAGE_EXPERIMENT && !rc; s++)
 		for (size_t i = 0; i < a->n[s]; i++)
 			was[n++] = a->outcome[s][i].done;
-	from.path = path.text;
-	if (!rc && !access(path.text, F_OK))
-		rc = read_lines(&from, p, a, created, &whole, err);
+	if (!rc)
+		rc = json_lines_open(&from.file, dir.text, NULL, err);
+	if (!rc)
+		rc = read_lines(&from, p, a, created, err);
 	n = 0;
 	for (int s = STAGE_FEATURES; s <= STAGE_EXPERIMENT && !rc; s++) {
 		for (size_t i = 0; i < a->n[s] && !rc; i++, n++) {
@@ -435,6 +393,7 @@ int journal_take_part(struct journal *j, const struct automl_params *p, struct a
 		}
 	}
 	free(was);
-	strbuf_release(&path);
+	json_lines_close(&from.file);
+	strbuf_release(&dir);
 	return rc;
 }

@@ -1,6 +1,5 @@
 /* The journal of a campaign, DIR/journal.jsonl: what the campaign and the table were, then a line for each
- * finished unit of work, and for trials of a search that goes on. A torn last line, of a program that was
- * killed while it wrote, is cut off. Damage anywhere else is an error. */
+ * finished unit of work, and for trials of a search that goes on (common/json/lines.h). */
 #ifndef AUTOML_JOURNAL_H
 #define AUTOML_JOURNAL_H
 

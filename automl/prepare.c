@@ -14,7 +14,6 @@
 #include "common/mem.h"
 #include "common/stats.h"
 #include "common/text/text.h"
-#include "automl/extend.h"
 #include "predictors/file/bytes.h"
 
 void prepared_free(struct prepared *p)

@@ -50,4 +50,22 @@ void prepared_free(struct prepared *p);
 /* The prepared table as CSV: the active columns and the target, of all rows that are used. */
 void prepared_write(const struct prepared *p, const struct campaign *c, struct strbuf *out);
 
+/* ---- between prepare.c and extend.c, which computes columns from others ---- */
+struct prepare { /* what the steps share */
+	const struct campaign *c;
+	struct prepared *p;
+	struct err *err;
+};
+
+/* Takes the column's contents, also when it fails, and makes it active. A NULL name is a failed
+ * allocation. */
+int prepare_add(struct prepare *s, struct made_column *col);
+void prepare_log(struct prepare *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "FILE:LINE: [SECTION] KEY: reason" */
+int prepare_fail(const struct prepare *s, const char *section, const char *key, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Inverses, logarithms, products, and the features of Ernest. */
+int extend_columns(struct prepare *s);
+
 #endif

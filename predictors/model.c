@@ -78,11 +78,17 @@ static void widen_for_work(const struct model *m, const struct model_target *t, 
 	e->room = fmax(log(times * most / all), 0.0);
 }
 
-struct model_errors model_errors_at(const struct model *m, const struct model_target *t, const double *x)
+struct model_errors model_errors_at(const struct model *m, const struct model_target *t, const double *x,
+				    double runs)
 {
-	double plain = widening_at(t->widening, m->features, x);
-	struct model_errors e = { .scale = model_scale(t, x), .widening = plain, .plain = plain };
+	struct model_errors e = { .scale = model_scale(t, x) };
+	double names, numbers = widening_at(t->widening, m->features, x, &names);
 
+	if (runs > 0.0) {
+		names *= spread_own_left(names, runs);
+		e.scale *= spread_own_left(e.scale / spread_at(t->spread, x), runs);
+	}
+	e.widening = e.plain = fmax(numbers, names);
 	if (t->widening)
 		widen_for_work(m, t, x, &e);
 	return e;
@@ -105,7 +111,7 @@ static double errors_upper(const struct model_target *t, const struct model_erro
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
 		   double predicted)
 {
-	struct model_errors e = model_errors_at(m, t, x);
+	struct model_errors e = model_errors_at(m, t, x, 0.0);
 
 	return errors_upper(t, &e, q, predicted);
 }

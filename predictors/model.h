@@ -59,7 +59,9 @@ struct model_errors {
 };
 /* The logarithm of a bound over the time: `above` within the table. */
 double model_widened(const struct model_errors *e, double above);
-struct model_errors model_errors_at(const struct model *m, const struct model_target *t, const double *x);
+/* runs: of the family of x, which the table does not have, have ended and told (spread.h). */
+struct model_errors model_errors_at(const struct model *m, const struct model_target *t, const double *x,
+                                    double runs);
 /* The upper bound of the time (or accuracy) of row x, whose prediction and quantile are at hand: wider
  * outside the training ranges (widening.h). */
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,

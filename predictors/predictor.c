@@ -8,7 +8,7 @@
 
 #include "predictors/models/pipeline.h"
 #include "predictors/trees/boost.h"
-#include "predictors/models/curve_model.h"
+#include "predictors/models/learning_curve.h"
 #include "predictors/trees/forest.h"
 #include "predictors/models/gp.h"
 #include "predictors/models/hybrid.h"

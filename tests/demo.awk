@@ -45,8 +45,9 @@ END {
 		if (verdict[i] == "chance") { tried++; lucky += outcome[i] == "met" }
 	}
 	print ""
-	printf "%d jobs: %d promised, %d of these kept; %d tried without a promise, %d in time; %d refused at once.\n", most, promised, kept,
-		tried, lucky, refused
+	printf "%d jobs: %d promised, %d of these kept", most, promised, kept
+	if (tried) printf "; %d tried without a promise, %d in time", tried, lucky
+	print refused ? "; " refused " refused at once." : "."
 	print ""
 	print "Such jobs with one batch for all (120 drawn from these, 12 times, replayed on what was measured):"
 	print "                in time   accuracy, where a late or refused job counts 0"

@@ -41,27 +41,35 @@ $B/tests/bars/known_job: $B/tests/bars/known_job.o $(call archives,common)
 	$(link)
 $B/tests/bars/test_known_jobs: | $B/tests/bars/known_job
 
-# Fuzz entries build twice: as plain programs that replay the corpus (part of `make check`) and, with
-# clang, as libFuzzer targets.
+# Fuzz entries build twice, linked with the same layers: as plain programs that replay the corpus (part of `make check`) and,
+# with clang, as libFuzzer targets (tests/fuzz/run.sh). So a layer that is missing here is noticed by every build.
 fuzz_names  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz_replay := $(foreach n,$(fuzz_names),$B/tests/fuzz/replay_$n)
-fuzz_special := %_campaign %_trials %_request %_trace %_world %_design %_journal %_observation %_idx
-$(filter-out $(fuzz_special),$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,config)
-	$(link)
-$(filter %_design %_journal,$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,profiler)
-	$(link)
-$B/tests/fuzz/replay_observation: $B/tests/fuzz/fuzz_observation.o $B/tests/fuzz/replay.o $(call archives,store) $(call archives,config)
-	$(link) $(SIM_LIBS)
-$B/tests/fuzz/replay_idx: $B/tests/fuzz/fuzz_idx.o $B/tests/fuzz/replay.o $(call archives,workloads)
-	$(link)
-$(filter %_campaign %_trials,$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,automl)
-	$(link) -lsvm
-# Requests are fuzzed against the whole daemon.
-$B/tests/fuzz/replay_request: $B/tests/fuzz/fuzz_request.o $B/tests/fuzz/replay.o $(call archives,daemon)
-	$(link) $(DAEMON_LIBS)
-# Traces and worlds are the simulator's.
-$(filter %_trace %_world,$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,sim)
-	$(link) $(SIM_LIBS)
+# What each stands on, where that is not the configuration.
+fuzz_layer_campaign := automl
+fuzz_layer_design   := profiler
+fuzz_layer_journal  := profiler
+fuzz_layer_request  := daemon
+fuzz_layer_trace    := sim
+fuzz_layer_trials   := automl
+fuzz_layer_world    := sim
+fuzz_needs = $(call archives,$(or $(fuzz_layer_$1),config))
+fuzz_needs_observation = $(call archives,store) $(call archives,config)
+# The loops of the training job are written for gcc; the entry needs none of them.
+fuzz_needs_idx = $B/workloads/idx.o $(call archives,common)
+fuzz_libs_campaign    := -lsvm
+fuzz_libs_observation := $(SIM_LIBS)
+fuzz_libs_request     := $(DAEMON_LIBS)
+fuzz_libs_trace       := $(SIM_LIBS)
+fuzz_libs_trials      := -lsvm
+fuzz_libs_world       := $(SIM_LIBS)
+define fuzz_rule
+$B/tests/fuzz/replay_$1: $B/tests/fuzz/fuzz_$1.o $B/tests/fuzz/replay.o $(or $(call fuzz_needs_$1),$(call fuzz_needs,$1))
+	$$(link) $(fuzz_libs_$1)
+$B/tests/fuzz/libfuzzer_$1: $B/tests/fuzz/fuzz_$1.o $(or $(call fuzz_needs_$1),$(call fuzz_needs,$1))
+	$$(link) -fsanitize=fuzzer $(fuzz_libs_$1)
+endef
+$(foreach n,$(fuzz_names),$(eval $(call fuzz_rule,$n)))
 
 TESTS := $(foreach l,$(LAYERS),$(call unit_tests,$l)) $(conform_tests) $(daemon_tests)
 

@@ -1,5 +1,5 @@
-/* ReLU and tanh between layers, and their derivatives. See activation.h. */
-#include "workloads/activation.h"
+/* ReLU and tanh between layers, and their derivatives. See layer.h. */
+#include "workloads/layer.h"
 
 #include <string.h>
 

@@ -7,7 +7,25 @@
 #include <stdint.h>
 
 #include "common/rng.h"
-#include "workloads/activation.h"
+
+/* ---- activation.c: the functions between layers, in place, and their derivatives from their results ---- */
+enum activation { ACTIVATION_NONE, ACTIVATION_RELU, ACTIVATION_TANH };
+
+void activation_apply(enum activation a, float *v, size_t n);
+/* d[i] *= derivative, where y[i] is what activation_apply() gave. */
+void activation_back(enum activation a, const float *y, float *d, size_t n);
+
+/* n records on their way through a layer. */
+struct layer_pass {
+	const float *param, *in;
+	size_t n;
+	float *out;      /* forward() writes it, and what backward() needs into `choice` */
+	uint8_t *choice;
+	float *scratch;
+	/* The derivative of the loss by `out`, which backward() uses up; it writes d_in (NULL: the first layer)
+	 * and grad, and does not add to them. */
+	float *d_out, *d_in, *grad;
+};
 
 struct layer;
 
@@ -15,13 +33,8 @@ struct layer_ops {
 	const char *name;
 	size_t (*n_choices)(const struct layer *l); /* bytes a record that forward() leaves for backward() */
 	size_t (*n_scratch)(const struct layer *l); /* floats that do not depend on the number of records */
-	void (*forward)(const struct layer *l, const float *param, const float *in, size_t n, float *out,
-	                uint8_t *choice, float *scratch);
-	/* d_out, the derivative of the loss by `out`, is used up; d_in (may be NULL: the first layer) and
-	 * grad are written, not added to. */
-	void (*backward)(const struct layer *l, const float *param, const float *in, const float *out,
-	      size_t n,
-	                 const uint8_t *choice, float *d_out, float *d_in, float *grad, float *scratch);
+	void (*forward)(const struct layer *l, const struct layer_pass *p);
+	void (*backward)(const struct layer *l, const struct layer_pass *p);
 };
 
 struct layer {

@@ -111,17 +111,16 @@ KERNEL_CLONES static void conv_pool_one(const struct layer *l, const float *pack
 	}
 }
 
-static void conv_forward(const struct layer *l, const float *param, const float *in, size_t n, float *out,
-			 uint8_t *choice, float *scratch)
+static void conv_forward(const struct layer *l, const struct layer_pass *p)
 {
-	const float *bias = param + n_packed(l);
+	const float *bias = p->param + n_packed(l);
 	size_t area = side_out(l) * side_out(l);
 
-	pack_by_tap(l, param, scratch);
-	for (size_t i = 0; i < n; i++) {
-		float *to = out + i * l->n_out;
+	pack_by_tap(l, p->param, p->scratch);
+	for (size_t i = 0; i < p->n; i++) {
+		float *to = p->out + i * l->n_out;
 
-		conv_pool_one(l, scratch, in + i * l->n_in, to, choice + i * l->n_out);
+		conv_pool_one(l, p->scratch, p->in + i * l->n_in, to, p->choice + i * l->n_out);
 		for (size_t o = 0; o < l->channels_out; o++)
 			for (size_t k = 0; k < area; k++)
 				to[o * area + k] += bias[o];
@@ -198,25 +197,24 @@ KERNEL_CLONES static void conv_back_one(const struct layer *l, const float *weig
 	}
 }
 
-static void conv_backward(const struct layer *l, const float *param, const float *in, const float *out,
-			  size_t n, const uint8_t *choice, float *d_out, float *d_in, float *grad,
-			  float *scratch)
+static void conv_backward(const struct layer *l, const struct layer_pass *p)
 {
-	float *weight_row = scratch + n_packed(l), *grad_row = weight_row + n_rows(l);
-	float *grad_bias = grad + n_packed(l);
+	float *weight_row = p->scratch + n_packed(l), *grad_row = weight_row + n_rows(l);
+	float *grad_bias = p->grad + n_packed(l);
 
 	memset(weight_row, 0, 2 * n_rows(l) * sizeof *weight_row);
 	memset(grad_bias, 0, l->channels_out * sizeof *grad_bias);
 	for (size_t k = 0; k < n_packed(l); k++)
-		weight_row[k / SIDE * LANES + k % SIDE] = param[k];
-	activation_back(l->activation, out, d_out, n * l->n_out);
-	if (d_in)
-		memset(d_in, 0, n * l->n_in * sizeof *d_in);
-	for (size_t i = 0; i < n; i++)
-		conv_back_one(l, weight_row, in + i * l->n_in, choice + i * l->n_out, d_out + i * l->n_out,
-			      d_in ? d_in + i * l->n_in : NULL, grad_row, grad_bias);
+		weight_row[k / SIDE * LANES + k % SIDE] = p->param[k];
+	activation_back(l->activation, p->out, p->d_out, p->n * l->n_out);
+	if (p->d_in)
+		memset(p->d_in, 0, p->n * l->n_in * sizeof *p->d_in);
+	for (size_t i = 0; i < p->n; i++)
+		conv_back_one(l, weight_row, p->in + i * l->n_in, p->choice + i * l->n_out,
+			      p->d_out + i * l->n_out, p->d_in ? p->d_in + i * l->n_in : NULL, grad_row,
+			      grad_bias);
 	for (size_t k = 0; k < n_packed(l); k++)
-		grad[k] = grad_row[k / SIDE * LANES + k % SIDE];
+		p->grad[k] = grad_row[k / SIDE * LANES + k % SIDE];
 }
 
 struct layer layer_conv(size_t channels_in, size_t channels_out, size_t side_in)

@@ -1,5 +1,5 @@
-/* The loss of a batch and its derivative. See loss.h. */
-#include "workloads/loss.h"
+/* The loss of a batch and its derivative. See net.h. */
+#include "workloads/net.h"
 
 #include <math.h>
 

@@ -8,7 +8,6 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "workloads/kernel.h"
-#include "workloads/loss.h"
 
 static void net_add(struct net *net, struct layer l)
 {
@@ -104,16 +103,25 @@ void net_room_release(struct net_room *room)
 	*room = (struct net_room){ 0 };
 }
 
+/* n records through layer k, whose parameters begin at `param`. */
+static struct layer_pass pass_of(const struct net_room *room, size_t k, const float *param, size_t n)
+{
+	return (struct layer_pass){ .param = param,
+				    .in = k ? room->out[k - 1] : room->input,
+				    .n = n,
+				    .out = room->out[k],
+				    .choice = room->choice[k],
+				    .scratch = room->scratch[k] };
+}
+
 /* The scores of n > 0 records, the output of the last layer. */
 static float *forward(const struct net *net, const float *param, struct net_room *room, size_t n)
 {
-	const float *in = room->input;
-
 	for (size_t k = 0; k < net->n_layers; k++) {
 		const struct layer *l = &net->layer[k];
+		struct layer_pass p = pass_of(room, k, param, n);
 
-		l->ops->forward(l, param, in, n, room->out[k], room->choice[k], room->scratch[k]);
-		in = room->out[k];
+		l->ops->forward(l, &p);
 		param += l->n_params;
 	}
 	return room->out[net->n_layers - 1];
@@ -142,10 +150,13 @@ void net_train(const struct net *net, const float *param, struct net_room *room,
 	out->loss = loss_back(room->d[turn], label, n, NET_CLASSES, scale, &out->correct);
 	for (size_t k = last + 1; k-- > 0; turn ^= 1) {
 		const struct layer *l = &net->layer[k];
+		struct layer_pass p;
 
 		at -= l->n_params;
-		l->ops->backward(l, param + at, k ? room->out[k - 1] : room->input, room->out[k], n,
-				 room->choice[k], room->d[turn], k ? room->d[turn ^ 1] : NULL, grad + at,
-				 room->scratch[k]);
+		p = pass_of(room, k, param + at, n);
+		p.d_out = room->d[turn];
+		p.d_in = k ? room->d[turn ^ 1] : NULL;
+		p.grad = grad + at;
+		l->ops->backward(l, &p);
 	}
 }

@@ -53,4 +53,10 @@ void net_train(const struct net *net, const float *param, struct net_room *room,
                size_t n,
                float scale, float *grad, struct net_score *out);
 
+/* ---- loss.c: log-softmax and negative log likelihood as one: their derivative together is simple ---- */
+/* score[n][classes] becomes the derivative of the loss by the scores, times `scale`. Returns the sum of the
+ * losses, unscaled; *out_correct counts the records whose label has the highest score (ties: the first). */
+double loss_back(float *score, const uint8_t *label, size_t n, size_t classes, float scale,
+                 size_t *out_correct);
+
 #endif

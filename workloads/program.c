@@ -11,8 +11,6 @@
 #include "common/progress.h"
 #include "common/text/text.h"
 #include "workloads/digits.h"
-#include "workloads/report.h"
-#include "workloads/slurm_peers.h"
 #include "workloads/tcp.h"
 #include "workloads/train.h"
 

@@ -2,7 +2,11 @@
 #ifndef WORKLOADS_PROGRAM_H
 #define WORKLOADS_PROGRAM_H
 
+#include <stdbool.h>
+#include <stdio.h>
+
 #include "workloads/comm.h"
+#include "workloads/train.h"
 
 struct program {
 	const char *name;
@@ -12,5 +16,10 @@ struct program {
 };
 
 int program_main(const struct program *p, int argc, char **argv); /* returns the exit code */
+
+/* ---- report.c: the output of a training job, as JSON lines for programs or text for people ---- */
+/* Each writes one line and flushes it, so that a reader of a pipe sees it at once. */
+void report_epoch(FILE *to, bool json, const struct train_params *p, const struct train_epoch *e);
+void report_result(FILE *to, bool json, const struct train_params *p, const struct train_result *r);
 
 #endif

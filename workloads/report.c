@@ -1,5 +1,5 @@
-/* Prints the epochs and the result of a training job. See report.h. */
-#include "workloads/report.h"
+/* Prints the epochs and the result of a training job. See program.h. */
+#include "workloads/program.h"
 
 #include <math.h>
 

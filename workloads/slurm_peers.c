@@ -1,5 +1,4 @@
-/* Reads the lists of nodes and tasks that Slurm gives a step. See slurm_peers.h. */
-#include "workloads/slurm_peers.h"
+/* Reads the lists of nodes and tasks that Slurm gives a step. See tcp.h. */
 
 #include <ctype.h>
 #include <stdlib.h>

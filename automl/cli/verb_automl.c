@@ -105,8 +105,7 @@ static void say_before(const struct cli *c, const struct campaign *campaign, con
 	for (size_t t = 0; t < campaign->n_plans; t++)
 		if (!strcmp(campaign->plan[t].technique->name, "XGBoost") && !xgboost_available())
 			cli_notice(c, "libxgboost is not installed (Debian: libxgboost-dev): XGBoost is our "
-				      "own boosting, "
-				      "which has no gamma, lambda, alpha and min_child_weight");
+				      "own boosting, which has no gamma, lambda, alpha and min_child_weight");
 	if (c->verbose && (line = strdup(strbuf_text(&p->log)))) {
 		rest = line;
 		for (char *one = strsep(&rest, "\n"); one && *one; one = strsep(&rest, "\n"))
@@ -186,58 +185,58 @@ out:
 	return rc;
 }
 
+#define AT(member) CLI_AT(struct options, member)
+static const struct cli_option option[] = {
+	{ 'o', "output", CLI_TEXT, "DIR", "the folder for models, results.json, report.html and the journal",
+	  AT(dir) },
+	{ 0, "lenient", CLI_FLAG, NULL, "ignore unknown keys and sections", AT(lenient) },
+	{ 0, "restart", CLI_FLAG, NULL, "start again, and ignore what the folder has", AT(restart) },
+	{ 0, "prepared", CLI_FLAG, NULL, "write the prepared table too (prepared.csv; with -n to stdout)",
+	  AT(prepared) },
+	{ 0, "executor", CLI_TEXT, "NAME",
+	  "spread the experiments over a cluster: slurm, or an engine of\n--config", AT(executor) },
+	{ 0, "config", CLI_TEXT, "FILE", "the configuration that has the engine of --executor", AT(config) },
+	{ 0, "parts", CLI_COUNT, "N",
+	  "with --executor: the number of jobs (default: 8). Without it:\ntake over the results of "
+	  "DIR/part-1 to DIR/part-N",
+	  AT(parts) },
+	{ 0, "part", CLI_TEXT, "K/N",
+	  "run part K of N of the experiments, and nothing after them;\nDIR is part-K in the folder of the "
+	  "whole",
+	  AT(part) },
+	{ 'n', "dry-run", CLI_FLAG, NULL, "check the campaign and prepare the table; run nothing",
+	  AT(dry_run) },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.verb = "automl",
+	.synopsis = "CAMPAIGN.ini -o DIR [options]\npredict MODEL CAMPAIGN.ini|DATA.csv [options]",
+	.what = "Tries techniques and hyper-parameters on a table, as a campaign file of aMLLibrary (or the "
+		"same\nas JSON) says, and keeps the best model of each technique. If it is killed, the same "
+		"command\ncontinues where it stopped. 'postrider automl predict --help' explains "
+		"predictions.",
+	.option = option,
+	.json = true,
+	.threads = true,
+	.min_args = 1,
+	.max_args = 1,
+	.examples = "  postrider automl campaign.ini -o results\n"
+		    "  postrider automl campaign.ini -o results --executor slurm --parts 16\n"
+		    "  postrider automl campaign.ini -n --prepared | head\n"
+		    "  postrider automl predict results/best.model new.csv\n",
+};
+
 int verb_automl(int argc, char **argv)
 {
 	struct options o = { 0 };
-	const struct cli_option option[] = {
-		{ 'o', "output", CLI_TEXT, "DIR",
-		  "the folder for models, results.json, report.html and the journal", &o.dir },
-		{ 0, "lenient", CLI_FLAG, NULL, "ignore unknown keys and sections", &o.lenient },
-		{ 0, "restart", CLI_FLAG, NULL, "start again, and ignore what the folder has", &o.restart },
-		{ 0, "prepared", CLI_FLAG, NULL,
-		  "write the prepared table too (prepared.csv; with -n to stdout)", &o.prepared },
-		{ 0, "executor", CLI_TEXT, "NAME",
-		  "spread the experiments over a cluster: slurm, or an engine of\n--config", &o.executor },
-		{ 0, "config", CLI_TEXT, "FILE", "the configuration that has the engine of --executor",
-		  &o.config },
-		{ 0, "parts", CLI_COUNT, "N",
-		  "with --executor: the number of jobs (default: 8). Without it:\ntake over the results of "
-		  "DIR/part-1 to DIR/part-N",
-		  &o.parts },
-		{ 0, "part", CLI_TEXT, "K/N",
-		  "run part K of N of the experiments, and nothing after them;\nDIR is part-K in the folder "
-		  "of the whole",
-		  &o.part },
-		{ 'n', "dry-run", CLI_FLAG, NULL, "check the campaign and prepare the table; run nothing",
-		  &o.dry_run },
-		{ 0 },
-	};
-	const struct cli_usage usage = {
-		.verb = "automl",
-		.synopsis = "CAMPAIGN.ini -o DIR [options]\npredict MODEL CAMPAIGN.ini|DATA.csv [options]",
-		.what = "Tries techniques and hyper-parameters on a table, as a campaign file of aMLLibrary "
-			"(or the "
-			"same\nas JSON) says, and keeps the best model of each technique. If it is killed, "
-			"the same command\ncontinues where it stopped. 'postrider automl predict --help' "
-			"explains "
-			"predictions.",
-		.option = option,
-		.json = true,
-		.threads = true,
-		.min_args = 1,
-		.max_args = 1,
-		.examples = "  postrider automl campaign.ini -o results\n"
-			    "  postrider automl campaign.ini -o results --executor slurm --parts 16\n"
-			    "  postrider automl campaign.ini -n --prepared | head\n"
-			    "  postrider automl predict results/best.model new.csv\n",
-	};
 	struct err err = { 0 };
 	struct cli c;
 	int code, end = 0;
 
 	if (argc > 1 && !strcmp(argv[1], "predict"))
 		return automl_predict(argc - 1, argv + 1);
-	if (!cli_parse(&c, &usage, argc, argv, &code))
+	if (!cli_parse_into(&c, &usage, &o, argc, argv, &code))
 		return code;
 	if (!o.dir && !o.dry_run)
 		return cli_usage_error(&c, "no folder for the results: add -o DIR, or -n to run nothing");

@@ -1,6 +1,6 @@
 /* Reads a text in one pass: checks it, and builds the tree of cJSON's nodes while it goes. cJSON's own
  * parser is lenient (control characters in strings, odd numbers, trailing bytes, duplicate keys) and
- * knows no line numbers, so only its constructors are used. */
+ * knows no line numbers, so only its nodes and the way it links them are used. */
 #define _GNU_SOURCE
 #include "common/json/json.h"
 
@@ -29,6 +29,7 @@ struct scan_key {
 };
 
 struct scan {
+	struct json_tree tree;
 	const char *name;
 	const unsigned char *text;
 	size_t len, at;
@@ -233,7 +234,8 @@ static int scan_string(struct scan *s, const char **out, size_t *out_len)
 	if (rc)
 		return rc;
 	end = s->at - 1;
-	p = text = json_tree_bytes(end - start + 1); /* an escape is longer than what it stands for */
+	/* An escape is longer than what it stands for. */
+	p = text = json_tree_bytes(&s->tree, end - start + 1);
 	if (!text)
 		return scan_nomem(s);
 	for (s->at = start; escaped && s->at < end;) {
@@ -302,7 +304,9 @@ static int scan_number(struct scan *s, cJSON **out)
 	copy[len] = '\0';
 	if (!text_number(copy, &v))
 		return scan_fail(s, start, "%s is too large for a double", copy);
-	*out = cJSON_CreateNumber(v);
+	*out = json_tree_node(&s->tree, cJSON_Number);
+	if (*out)
+		(*out)->valuedouble = v;
 	return 0;
 }
 
@@ -466,7 +470,7 @@ static int scan_inside(struct scan *s, int bracket, cJSON **out)
 
 	if (s->depth == JSON_MAX_DEPTH)
 		return scan_fail(s, s->at, "nested deeper than %d levels", JSON_MAX_DEPTH);
-	*out = bracket == '{' ? cJSON_CreateObject() : cJSON_CreateArray();
+	*out = json_tree_node(&s->tree, bracket == '{' ? cJSON_Object : cJSON_Array);
 	if (!*out)
 		return 0; /* scan_value() says why */
 	s->depth++;
@@ -488,20 +492,20 @@ static int scan_value(struct scan *s, cJSON **out)
 	case '{':
 	case '[': rc = scan_inside(s, c, out); break;
 	case '"':
-		if (!(rc = scan_string(s, &text, &len)))
-			*out = cJSON_CreateStringReference(text);
+		if (!(rc = scan_string(s, &text, &len)) && (*out = json_tree_node(&s->tree, cJSON_String)))
+			(*out)->valuestring = (char *)text;
 		break;
 	case 't':
 		if (!(rc = scan_word(s, "true")))
-			*out = cJSON_CreateTrue();
+			*out = json_tree_node(&s->tree, cJSON_True);
 		break;
 	case 'f':
 		if (!(rc = scan_word(s, "false")))
-			*out = cJSON_CreateFalse();
+			*out = json_tree_node(&s->tree, cJSON_False);
 		break;
 	case 'n':
 		if (!(rc = scan_word(s, "null")))
-			*out = cJSON_CreateNull();
+			*out = json_tree_node(&s->tree, cJSON_NULL);
 		break;
 	default:
 		if (c != '-' && !(c >= '0' && c <= '9'))
@@ -517,7 +521,7 @@ static int scan_text(struct scan *s, cJSON **out)
 
 	if (s->len >= 3 && memcmp(s->text, "\xef\xbb\xbf", 3) == 0)
 		return scan_fail(s, 0, "starts with a byte-order mark: save it as UTF-8 without one");
-	if (!json_tree_begin(s->len))
+	if (!json_tree_begin(&s->tree, s->len))
 		return scan_nomem(s);
 	rc = scan_value(s, out);
 	if (!rc) {
@@ -525,7 +529,7 @@ static int scan_text(struct scan *s, cJSON **out)
 		if (s->at < s->len)
 			rc = scan_unexpected(s, "the end of the text");
 	}
-	json_tree_end(rc ? NULL : *out);
+	json_tree_end(&s->tree, rc ? NULL : *out);
 	return rc;
 }
 

@@ -1,10 +1,9 @@
-/* The memory of a tree. cJSON's constructors take their nodes from here through its hooks, which have
- * no argument to say which tree is meant: that is a variable of the thread. See tree.h. */
+/* The memory of a tree. See tree.h. */
 #include "common/json/tree.h"
 
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
 
@@ -12,18 +11,16 @@
 #define FIRST_MAX ((size_t)64 << 10) /* most texts need less; what is not used is not touched */
 #define NEXT_MAX ((size_t)1 << 20)
 
-struct block {
-	struct block *next; /* the one before it */
+struct json_block {
+	struct json_block *next; /* the one before it */
 	char *at, *end; /* what is free */
 	size_t size;
 	max_align_t bytes[];
 };
 
-static _Thread_local struct block *building;
-
-static struct block *block_new(size_t size, struct block *next)
+static struct json_block *block_new(size_t size, struct json_block *next)
 {
-	struct block *b = mem_alloc(sizeof *b + size);
+	struct json_block *b = mem_alloc(sizeof *b + size);
 
 	if (!b)
 		return NULL;
@@ -34,76 +31,68 @@ static struct block *block_new(size_t size, struct block *next)
 	return b;
 }
 
-static void blocks_free(struct block *b)
+static void blocks_free(struct json_block *b)
 {
 	while (b) {
-		struct block *next = b->next;
+		struct json_block *next = b->next;
 
 		free(b);
 		b = next;
 	}
 }
 
-static void *take(size_t n, size_t align)
+static void *take(struct json_tree *t, size_t n, size_t align)
 {
-	size_t skip = -(uintptr_t)building->at & (align - 1);
+	size_t skip = -(uintptr_t)t->last->at & (align - 1);
 	char *p;
 
-	if ((size_t)(building->end - building->at) < n + skip) {
-		size_t size = building->size < NEXT_MAX / 2 ? 2 * building->size : NEXT_MAX;
-		struct block *more = block_new(n > size ? n : size, building);
+	if ((size_t)(t->last->end - t->last->at) < n + skip) {
+		size_t size = t->last->size < NEXT_MAX / 2 ? 2 * t->last->size : NEXT_MAX;
+		struct json_block *more = block_new(n > size ? n : size, t->last);
 
 		if (!more)
 			return NULL;
-		building = more;
+		t->last = more;
 		skip = 0;
 	}
-	p = building->at + skip;
-	building->at = p + n;
+	p = t->last->at + skip;
+	t->last->at = p + n;
 	return p;
 }
 
-static void *take_node(size_t n)
+bool json_tree_begin(struct json_tree *t, size_t len)
 {
-	return building ? take(n, _Alignof(cJSON)) : NULL;
+	t->last = block_new(len < FIRST_MAX / MAX_GROWTH ? MAX_GROWTH * len + 2 * sizeof(cJSON) : FIRST_MAX,
+			    NULL);
+	return t->last != NULL;
 }
 
-static void keep(void *p) /* it goes with its block */
+cJSON *json_tree_node(struct json_tree *t, int type)
 {
-	(void)p;
+	cJSON *node = take(t, sizeof *node, _Alignof(cJSON));
+
+	if (node) {
+		memset(node, 0, sizeof *node);
+		node->type = type;
+	}
+	return node;
 }
 
-static void set_hooks(void)
+char *json_tree_bytes(struct json_tree *t, size_t n)
 {
-	cJSON_InitHooks(&(cJSON_Hooks){ take_node, keep });
+	return take(t, n, 1);
 }
 
-bool json_tree_begin(size_t len)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	size_t room = len < FIRST_MAX / MAX_GROWTH ? MAX_GROWTH * len + 2 * sizeof(cJSON) : FIRST_MAX;
-
-	pthread_once(&once, set_hooks);
-	building = block_new(room, NULL);
-	return building != NULL;
-}
-
-char *json_tree_bytes(size_t n)
-{
-	return take(n, 1);
-}
-
-void json_tree_end(cJSON *root)
+void json_tree_end(struct json_tree *t, cJSON *root)
 {
 	if (root)
-		root->prev = (cJSON *)(void *)building; /* a root has no brothers, so the place is free */
+		root->prev = (cJSON *)(void *)t->last; /* a root has no brothers, so the place is free */
 	else
-		blocks_free(building);
-	building = NULL;
+		blocks_free(t->last);
 }
 
 void json_tree_free(cJSON *root)
 {
 	if (root)
-		blocks_free((struct block *)(void *)root->prev);
+		blocks_free((struct json_block *)(void *)root->prev);
 }

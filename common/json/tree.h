@@ -1,6 +1,6 @@
-/* The memory and the nodes of a tree that is being built, for parse.c. The nodes are cJSON's; they and
- * their texts come from a few blocks that live as long as the tree, so that reading and freeing a
- * request are cheap. */
+/* The nodes and the texts of a tree that is being built, for parse.c. The nodes are cJSON's structs, as its
+ * own functions read them. They come from a few blocks that live as long as the tree, so that reading and
+ * freeing a request are cheap. */
 #ifndef COMMON_JSON_TREE_H
 #define COMMON_JSON_TREE_H
 
@@ -8,11 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Begins the tree of a text of `len` bytes; false: out of memory. One thread builds one tree at a time. */
-bool json_tree_begin(size_t len);
-char *json_tree_bytes(size_t n); /* for a text of the tree that is being built; NULL: out of memory */
-/* Ends the building. The root takes the blocks over; without a root they are freed. */
-void json_tree_end(cJSON *root);
+struct json_tree {
+	struct json_block *last;
+};
+
+/* Begins the tree of a text of `len` bytes; false: out of memory. */
+bool json_tree_begin(struct json_tree *t, size_t len);
+cJSON *json_tree_node(struct json_tree *t, int type);  /* all else is 0; NULL: out of memory */
+char *json_tree_bytes(struct json_tree *t, size_t n);  /* for a text; NULL: out of memory */
+/* The root takes the blocks over; without a root they are freed. */
+void json_tree_end(struct json_tree *t, cJSON *root);
 void json_tree_free(cJSON *root);
 
 #endif

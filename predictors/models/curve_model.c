@@ -1,5 +1,5 @@
-/* The model `curve`: a learning curve as the prior and a forest on what it gets wrong. See curve_model.h. */
-#include "predictors/models/curve_model.h"
+/* The model `curve`: a learning curve as the prior and a forest on what it gets wrong. See
+ * learning_curve.h. */
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* How accuracy grows with training: a rising curve in the logarithm of the work done, with a handful of
- * parameters, fitted by nonlinear least squares. What the `curve` model (curve_model.h) begins with.
+ * parameters, fitted by nonlinear least squares. What the `curve` model, at the end, begins with.
  *
  *	position = log(epochs) + log(samples) - beta log(batch)
  *	accuracy = low + (high - low) / (1 + exp(-steep (position - middle)))
@@ -19,6 +19,7 @@
 
 #include "predictors/file/bytes.h"
 #include "predictors/data/dataset.h"
+#include "predictors/predictor.h"
 
 #define CURVE_MAX_CATEGORIES 16
 #define CURVE_MAX_ROWS 4000 /* a few parameters need no more; larger tables are thinned evenly */
@@ -49,5 +50,15 @@ double learning_curve_at(const struct learning_curve *c, const double *x, double
 
 void learning_curve_save(const struct learning_curve *c, struct writer *w);
 int learning_curve_load(struct reader *r, size_t n_features, struct learning_curve *out, struct err *err);
+
+/* The model `curve` (curve_model.c): accuracy = curve + F, the learning curve as the prior and a forest on
+ * what it gets wrong. The same idea as the hybrid's, for accuracy.
+ *
+ * F sees a row's place on the curve instead of its epochs. So an error of the curve at some place is known
+ * for every batch and number of epochs at that place, and more epochs than were ever run are within F's range
+ * if smaller batches have come that far. Beyond, F is taken at the nearest point inside and shrunk by 1 / (1
+ * + d), d being how many training ranges it lies outside. Answers stay within 0 and 1 where all of training
+ * did. */
+extern const struct predictor_ops curve_ops;
 
 #endif

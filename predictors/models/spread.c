@@ -156,7 +156,7 @@ static struct key key_of(const struct spread *s, const double *x)
 		case PART_CATEGORY: named = named && !isnan(x[f]); /* fall through */
 		case PART_CPUS:
 			family = mixed(family, level);
-			whole = whole && !isnan(x[f]);
+			whole = whole && (s->part[f] == PART_CATEGORY || !isnan(x[f]));
 			/* fall through */
 		case PART_CONTEXT: context = mixed(context, x[f]); break;
 		case PART_LOAD: context = mixed(context, level); break;
@@ -371,22 +371,30 @@ struct spread_level spread_level(double shared, double n, double mean)
 	double others = 1.0 + (n - 1.0) * shared; /* n = 0: the share that is not shared */
 
 	if (!(n > 0.0 && shared > 0.0))
-		return (struct spread_level){ 0.0, 1.0 };
+		return (struct spread_level){ .narrow = 1.0, .n = n };
 	return (struct spread_level){ .shift = n * shared / others * mean,
-				      .narrow = sqrt((1.0 - shared) * (1.0 + shared / others)) };
+				      .narrow = sqrt((1.0 - shared) * (1.0 + shared / others)),
+				      .n = n };
 }
 
-struct spread_level spread_level_of(const struct spread *s, double n, double mean, double variance)
+double spread_own_left(double own, double n)
+{
+	return own > 1.0 && n > 0.0 ? spread_level(1.0 - 1.0 / (own * own), n, 0.0).narrow : 1.0;
+}
+
+struct spread_level spread_level_of(const struct spread *s, enum familiarity knows, double n, double mean,
+				    double variance)
 {
 	double error = spread_typical(s) * spread_typical(s), level = mean * mean, weight, varies;
 
-	if (!share_untold(s) || !(n > 0.0))
+	if (!(share_untold(s) || knows == KNOWS_NO_NAME) || !(n > 0.0))
 		return spread_level(spread_shared(s), n, mean);
 	/* the level's own square stands for the variance between families */
 	weight = level > 0.0 ? level / (level + error / n) : 0.0;
 	varies = (PRIOR_RUNS * error + n * variance) / ((PRIOR_RUNS + n - 1.0) * error);
 	return (struct spread_level){ .shift = weight * mean,
-				      .narrow = sqrt(fmax(varies, 1.0) * (1.0 + weight / n)) };
+				      .narrow = sqrt(fmax(varies, 1.0) * (1.0 + weight / n)),
+				      .n = n };
 }
 
 /* The place of a key in its set is its first label; the labels are then made dense. */

@@ -55,7 +55,7 @@ double spread_typical(const struct spread *s); /* 1 without a spread (NULL) */
  * or two families cannot tell, and one half is assumed. */
 void spread_set_shared(struct spread *s, double shared);
 double spread_shared(const struct spread *s); /* 0 without a spread (NULL) */
-/* The family of x; 0: x leaves open which one it is. */
+/* The family of x; 0: x leaves its cpus open. Names that the table does not have, or none, are one name. */
 uint64_t spread_family(const struct spread *s, const double *x);
 /* Its categories alone, whatever its cpus; 0: x leaves them open. */
 uint64_t spread_kind(const struct spread *s, const double *x);
@@ -66,12 +66,19 @@ uint64_t spread_new_family(const struct spread *s, const double *x);
  * than without the runs. */
 struct spread_level {
 	double shift, narrow;
+	double n; /* the runs it is told by */
 };
+/* A width of `own` of the model's usual errors (above 1), because it does not know a family: the part of it
+ * that is left after n runs of the family. What a model does not know of a name is the same for all jobs that
+ * have it. */
+double spread_own_left(double own, double n);
 struct spread_level spread_level(double shared, double n, double mean);
 /* The same for a model's new family, with the variance of the n runs in log time. Where its table could not
  * tell what families share, the runs themselves do: they count for all the more, the further they are off
- * beyond the model's own errors, and no bound gets tighter. */
-struct spread_level spread_level_of(const struct spread *s, double n, double mean, double variance);
+ * beyond the model's own errors, and no bound gets tighter. So it is for a name that the table does not have:
+ * what families of known names share says nothing about it. */
+struct spread_level spread_level_of(const struct spread *s, enum familiarity knows, double n, double mean,
+                                    double variance);
 
 /* Labels 0, 1, ... of the rows of the table it was made from: which family (KNOWS_NOTHING: what is held out
  * to meet a family that is new), context (KNOWS_NEITHER) or setting (KNOWS_CONTEXT) they are. Returns how

@@ -281,14 +281,18 @@ void widening_of_names(double *widening, const struct features *f)
 			widening[i] = worst;
 }
 
-double widening_at(const double *widening, const struct features *f, const double *x)
+double widening_at(const double *widening, const struct features *f, const double *x, double *out_names)
 {
 	double most = 1.0;
 
+	*out_names = 1.0;
 	for (size_t i = 0; widening && i < f->n; i++) {
-		if (isnan(x[i]) != isnan(f->feature[i].min))
-			most = fmax(most, feature_is_category(&f->feature[i]) ? widening[i]
-									      : worst_of(widening, f));
+		bool amiss = isnan(x[i]) != isnan(f->feature[i].min);
+
+		if (amiss && feature_is_category(&f->feature[i]))
+			*out_names = fmax(*out_names, widening[i]);
+		else if (amiss)
+			most = fmax(most, worst_of(widening, f));
 		else if (x[i] < f->feature[i].min || x[i] > f->feature[i].max)
 			most = fmax(most, pow(widening[i], way_out(&f->feature[i], x[i])));
 	}

@@ -30,9 +30,9 @@ int widening_estimate(const struct grid_point *model, const struct dataset *d, c
  * does not have. */
 void widening_of_names(double *widening, const struct features *f);
 
-/* The largest factor among the features that lie outside their training range; 1 inside, and in full from a
- * quarter of the range beyond its end on, by the logarithm. A missing number
- * counts as the worst of all, a missing category with its own. widening NULL: 1. */
-double widening_at(const double *widening, const struct features *f, const double *x);
+/* The largest factor among the numbers that lie outside their training range; 1 inside, and in full from a
+ * quarter of the range beyond its end on, by the logarithm. A missing number counts as the worst of all.
+ * *out_names: that of categories which are missing. widening NULL: 1. */
+double widening_at(const double *widening, const struct features *f, const double *x, double *out_names);
 
 #endif

@@ -1,5 +1,5 @@
-/* The error of a model against the number of runs. See learning.h. */
-#include "predictors/search/learning.h"
+/* The error of a model against the number of runs. See train.h. */
+#include "predictors/search/train.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

@@ -418,6 +418,51 @@ static size_t count_runs(const struct target_rows *rows)
 	return train_count_groups(&of_runs);
 }
 
+/* Fits the point that was chosen to all rows, and finds its bounds. */
+static int fit_target(const struct bounds_job *b, struct err *err)
+{
+	struct training *tr = b->tr;
+	struct train_report *r = tr->report;
+	const struct grid_point *point = b->best;
+	const struct dataset *d = b->believed;
+	struct model_target *out = b->out;
+	struct fit_context ctx = tr->p->ctx;
+	const char *what = b->is_time ? "time" : "accuracy";
+	int status;
+
+	tr->stage = b->is_time ? "fit of time" : "fit of accuracy";
+	on_search_progress(tr, 0, 1);
+	ctx.want_oob = !d->group;
+	status = predictor_fit(point->ops, &point->settings, d, &ctx, &out->predictor, err);
+	if (!status && point->ops->remark) {
+		char remark[sizeof *r->notice - 32] = "";
+
+		point->ops->remark(out->predictor.self, d, remark, sizeof remark);
+		if (remark[0])
+			notice(r, "model of %s: %s", what, remark);
+	}
+	if (!status && point->ops->importances) {
+		out->importance = mem_calloc(d->n_features, sizeof *out->importance);
+		if (out->importance)
+			point->ops->importances(out->predictor.self, out->importance);
+		else
+			status = err_nomem(err, "%zu importances", d->n_features);
+	}
+	on_search_progress(tr, 1, 1);
+	tr->stage = b->is_time ? "bounds of time" : "noise of accuracy";
+	on_search_progress(tr, 0, 1);
+	if (!status)
+		status = train_find_bounds(b, err);
+	if (!status && strstr(out->residuals_by, "assumed"))
+		notice(r,
+		       "few settings were measured: bounds of time are wide, because how far off it is was "
+		       "assumed in part");
+	else if (!status && b->is_time && out->conformal.groups < conformal_least(0.9))
+		notice(r, "%zu independent residuals of %s cannot carry a 90 %% bound; %zu are needed",
+		       out->conformal.groups, what, conformal_least(0.9));
+	return status;
+}
+
 static int train_target(struct training *tr, const double *target, const struct grid *grid, bool is_time,
 			struct model_target *out, struct err *err)
 {
@@ -463,42 +508,11 @@ static int train_target(struct training *tr, const double *target, const struct 
 		if (!*result)
 			status = err_nomem(err, "%zu results", grid->n);
 	}
-	if (!status) {
-		const struct grid_point *point = &grid->point[*best];
-		struct fit_context ctx = tr->p->ctx;
-
-		tr->stage = is_time ? "fit of time" : "fit of accuracy";
-		on_search_progress(tr, 0, 1);
-		ctx.want_oob = !d->group;
-		status = predictor_fit(point->ops, &point->settings, d, &ctx, &out->predictor, err);
-		out->n_rows = believed.d ? count_runs(&believed) : count_runs(&rows);
-		if (!status && point->ops->remark) {
-			char remark[sizeof *r->notice - 32] = "";
-
-			point->ops->remark(out->predictor.self, d, remark, sizeof remark);
-			if (remark[0])
-				notice(r, "model of %s: %s", what, remark);
-		}
-		if (!status && point->ops->importances) {
-			out->importance = mem_calloc(d->n_features, sizeof *out->importance);
-			if (out->importance)
-				point->ops->importances(out->predictor.self, out->importance);
-			else
-				status = err_nomem(err, "%zu importances", d->n_features);
-		}
-		on_search_progress(tr, 1, 1);
-		tr->stage = is_time ? "bounds of time" : "noise of accuracy";
-		on_search_progress(tr, 0, 1);
-		if (!status)
-			status = train_find_bounds(tr, &rows, d, point, is_time, out, err);
-	}
-	if (!status && strstr(out->residuals_by, "assumed"))
-		notice(r,
-		       "few settings were measured: bounds of time are wide, because how far off it is was "
-		       "assumed in part");
-	else if (!status && is_time && out->conformal.groups < conformal_least(0.9))
-		notice(r, "%zu independent residuals of %s cannot carry a 90 %% bound; %zu are needed",
-		       out->conformal.groups, what, conformal_least(0.9));
+	if (!status)
+		status = fit_target(&(struct bounds_job){ tr, &rows, d, &grid->point[*best], is_time, out },
+				    err);
+	if (!status)
+		out->n_rows = count_runs(believed.d ? &believed : &rows);
 out:
 	train_release_rows(&rows);
 	train_release_rows(&believed);

@@ -169,12 +169,18 @@ static int cross_fit(struct cross_fit *c, double *permutation, struct err *err)
 	return status;
 }
 
-/* Five parts by default; fewer groups than parts make fewer parts. 0: nothing can be held out. */
+/* Fewer groups than parts make fewer parts. 0: nothing can be held out. */
 size_t train_possible_folds(size_t asked, size_t groups)
 {
 	size_t folds = asked < groups ? asked : groups;
 
 	return folds < 2 ? 0 : folds;
+}
+
+/* More parts for small tables, whose models suffer most from what is held out. */
+static size_t folds_of(const struct dataset *d, size_t groups)
+{
+	return train_possible_folds(d->n_rows < MANY_ROWS ? 10 : 5, groups);
 }
 
 enum keep {
@@ -229,14 +235,14 @@ static int keep_one_a_run(const struct training *tr, const struct dataset *d, co
 /* ---- the distribution of residuals ---- */
 
 /* Scores of the residuals, as wide for every job. */
-static int score_residuals(struct training *tr, const struct dataset *d, bool is_time,
-			   const double *predicted, size_t groups, struct model_target *out, struct err *err)
+static int score_residuals(const struct bounds_job *b, const struct dataset *d, const double *predicted,
+			   size_t groups, struct err *err)
 {
-	int status = conformal_fit(d->y, predicted, d->n_rows, is_time && !tr->p->plain_bounds,
-				   &out->conformal, err);
+	int status = conformal_fit(d->y, predicted, d->n_rows, b->is_time && !b->tr->p->plain_bounds,
+				   &b->out->conformal, err);
 
 	if (!status)
-		conformal_set_groups(&out->conformal, groups);
+		conformal_set_groups(&b->out->conformal, groups);
 	return status;
 }
 
@@ -421,26 +427,24 @@ static void add_families(struct residuals *r, const struct cross_fit *c, const u
 	}
 }
 
-/* Holds out `n` groups, as they are labelled in c->d, and adds what was wrong. */
-static int hold_out_groups(struct training *tr, const struct target_rows *rows, struct cross_fit *c, size_t n,
-			   uint64_t seed, double *permutation, struct residuals *r, struct err *err)
+/* Holds out `n` groups, as they are labelled in c->d. Of the rows of a run one stays, as `how` says. */
+static int hold_out_groups(const struct bounds_job *b, struct cross_fit *c, size_t n, uint64_t seed,
+			   enum keep how, struct err *err)
 {
-	size_t asked = c->d->n_rows < MANY_ROWS ? 10 : 5;
+	const struct target_rows *rows = b->rows;
 	struct split_params params = { .kind = SPLIT_KFOLD,
-				       .folds = train_possible_folds(asked, n),
-				       .seed = tr->p->ctx.seed + seed };
+				       .folds = folds_of(c->d, n),
+				       .seed = b->tr->p->ctx.seed + seed };
 	struct split *split = NULL;
 	int status = split_make(c->d, &params, &split, err);
 
 	c->split = split;
 	if (!status)
-		status = cross_fit(c, permutation, err);
+		status = cross_fit(c, b->out->permutation, err);
 	if (!status && rows->first)
-		status = keep_one_a_run(tr, c->d, rows->first, KEEP_LATEST_SHARE, c->predicted, err);
+		status = keep_one_a_run(b->tr, c->d, rows->first, how, c->predicted, err);
 	if (!status && rows->copies)
-		status = keep_one_a_run(tr, c->d, rows->copies, KEEP_ANY, c->predicted, err);
-	if (!status)
-		add_residuals(r, c, c->d->group);
+		status = keep_one_a_run(b->tr, c->d, rows->copies, KEEP_ANY, c->predicted, err);
 	c->split = NULL;
 	split_free(split);
 	return status;
@@ -448,31 +452,33 @@ static int hold_out_groups(struct training *tr, const struct target_rows *rows, 
 
 /* Holds out the names of each category in turn. With two of them the other one alone would be left to learn
  * from, which says nothing about a third. */
-static int hold_out_names(struct training *tr, const struct target_rows *rows, struct cross_fit *c,
-			  uint32_t *group, struct residuals *r, struct err *err)
+static int hold_out_names(const struct bounds_job *b, struct cross_fit *c, uint32_t *group,
+			  struct residuals *r, struct err *err)
 {
 	size_t n, end;
 	int status = 0;
 
 	c->shuffle = false;
 	for (size_t f = 0; !status && f < c->d->n_features; f = end) {
-		n = train_name_label(rows, f, &end, group);
-		if (n >= 3)
-			status = hold_out_groups(tr, rows, c, n, KNOWS_NEITHER, NULL, r, err);
+		n = train_name_label(b->rows, f, &end, group);
+		if (n < 3)
+			continue;
+		status = hold_out_groups(b, c, n, KNOWS_NEITHER, KEEP_LATEST_SHARE, err);
+		if (!status)
+			add_residuals(r, c, group);
 	}
 	return status;
 }
 
 /* Holds out families, contexts, settings and runs in turn, and sorts what was wrong by what was known. Names
  * are held out apart where no family has one of its own. */
-static int hold_out_all(struct training *tr, const struct target_rows *rows, const struct grid_point *best,
-			struct spread *spread, struct residuals *r, double *permutation, char *by,
-			size_t by_size, struct err *err)
+static int hold_out_all(const struct bounds_job *b, struct residuals *r, struct err *err)
 {
-	struct dataset d = *rows->d;
-	size_t asked = d.n_rows < MANY_ROWS ? 10 : 5, before = 0;
-	struct cross_fit c = { .d = &d, .best = best, .ctx = tr->p->ctx, .doubted = rows->doubted };
+	struct dataset d = *b->rows->d;
+	struct spread *spread = b->out->spread;
+	struct cross_fit c = { .d = &d, .best = b->best, .ctx = b->tr->p->ctx, .doubted = b->rows->doubted };
 	uint32_t *group = mem_array(d.n_rows, sizeof *group), *other = mem_array(d.n_rows, sizeof *other);
+	size_t before = 0;
 	int status = 0;
 
 	c.predicted = mem_array(d.n_rows, sizeof *c.predicted);
@@ -482,27 +488,30 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 		status = err_nomem(err, "the residuals of %zu rows", d.n_rows);
 	d.group = group;
 	for (int k = KNOWS_NOTHING; !status && k >= 0; k--) {
-		size_t n = train_hold_out_label(rows, spread, (enum familiarity)k, group);
+		size_t n = train_hold_out_label(b->rows, spread, (enum familiarity)k, group);
 		/* families alone, if they are not what contexts are */
 		bool apart = k == KNOWS_NOTHING &&
-			     n != train_hold_out_label(rows, spread, KNOWS_NEITHER, other);
+			     n != train_hold_out_label(b->rows, spread, KNOWS_NEITHER, other);
 
 		/* a context that cannot be left out three times says nothing; equal groups are one case */
-		if (!train_possible_folds(asked, n) || n == before || (k >= KNOWS_NEITHER && n < 3))
+		if (!folds_of(&d, n) || n == before || (k >= KNOWS_NEITHER && n < 3))
 			continue;
 		c.shuffle = !apart && (k == KNOWS_CONTEXT || before == 0);
 		before = apart ? before : n;
-		status = hold_out_groups(tr, rows, &c, n, (uint64_t)(k < KNOWS_NEITHER ? k : KNOWS_NEITHER),
-					 permutation, r, err);
+		status = hold_out_groups(b, &c, n, (uint64_t)(k < KNOWS_NEITHER ? k : KNOWS_NEITHER),
+					 KEEP_LATEST_SHARE, err);
+		if (!status)
+			add_residuals(r, &c, group);
 		if (!status && k == KNOWS_NOTHING) {
 			spread_label(spread, &d, KNOWS_CONTEXT, other);
 			add_families(r, &c, group, other, n);
 		}
 		if (!status && !apart)
-			snprintf(by, by_size, "%zu-fold", train_possible_folds(asked, n));
+			snprintf(b->out->residuals_by, sizeof b->out->residuals_by, "%zu-fold",
+				 folds_of(&d, n));
 	}
 	if (!status && !r->groups[KNOWS_NO_NAME])
-		status = hold_out_names(tr, rows, &c, group, r, err);
+		status = hold_out_names(b, &c, group, r, err);
 	free(group);
 	free(other);
 	free(c.predicted);
@@ -603,10 +612,10 @@ static size_t most_hold_outs(const struct dataset *d)
 
 /* Bounds of a model that errs by a factor: scales by what is known of a job, and how much wider they are
  * outside the table. */
-static int find_log_bounds(struct training *tr, const struct dataset *all, const struct target_rows *rows,
-			   const struct grid_point *best, struct model_target *out, struct err *err)
+static int find_log_bounds(const struct bounds_job *b, struct err *err)
 {
-	const struct dataset *d = rows->d;
+	const struct dataset *all = b->believed, *d = b->rows->d;
+	struct model_target *out = b->out;
 	size_t room = most_hold_outs(d) * d->n_rows + 4 * UNTOLD_GROUPS;
 	struct residuals r = { .value = mem_array(room, sizeof *r.value),
 			       .spread = mem_array(room, sizeof *r.spread),
@@ -621,8 +630,7 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 			     : err_nomem(err, "the residuals of %zu rows", d->n_rows);
 
 	if (!status)
-		status = hold_out_all(tr, rows, best, out->spread, &r, out->permutation, out->residuals_by,
-				      sizeof out->residuals_by, err);
+		status = hold_out_all(b, &r, err);
 	if (status)
 		goto out;
 	trust = most_groups(&r) < UNTOLD_GROUPS ? 0.0 : find_trust(&r, size);
@@ -648,11 +656,11 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 		goto out;
 	r.value = NULL;
 	out->widening = mem_array(d->n_features, sizeof *out->widening);
-	status = out->widening ? widening_estimate(best, all, &tr->p->ctx, out->spread,
+	status = out->widening ? widening_estimate(b->best, all, &b->tr->p->ctx, out->spread,
 						   q90_of(&out->conformal), out->widening, err)
 			       : err_nomem(err, "%zu features", d->n_features);
 	if (!status && !r.groups[KNOWS_NO_NAME])
-		widening_of_names(out->widening, tr->model->features);
+		widening_of_names(out->widening, b->tr->model->features);
 	for (size_t f = 0; !status && few && f < d->n_features; f++)
 		out->widening[f] = widening_of_few(all, f, scale[KNOWS_CONTEXT], out->widening[f]);
 out:
@@ -663,55 +671,36 @@ out:
 	return status;
 }
 
-/* all: what the model was fitted to; rows: those that are held out, all that have the target or some. */
-static int find_bounds(struct training *tr, const struct dataset *all, const struct target_rows *rows,
-		       const struct grid_point *best, bool is_time, struct model_target *out, struct err *err)
+static int find_bounds(const struct bounds_job *b, struct err *err)
 {
-	const struct dataset *d = rows->d;
-	size_t asked = d->n_rows < MANY_ROWS ? 10 : 5, groups = train_count_groups(d);
-	struct split_params params = { .kind = SPLIT_KFOLD,
-				       .folds = train_possible_folds(asked, groups),
-				       .seed = tr->p->ctx.seed };
+	const struct dataset *d = b->rows->d;
+	struct model_target *out = b->out;
+	size_t groups = train_count_groups(d);
 	struct cross_fit c = {
-		.d = d, .best = best, .ctx = tr->p->ctx, .doubted = rows->doubted, .shuffle = true
+		.d = d, .best = b->best, .ctx = b->tr->p->ctx, .doubted = b->rows->doubted, .shuffle = true
 	};
 	const double *oob = out->predictor.ops->oob ? out->predictor.ops->oob(out->predictor.self) : NULL;
-	struct split *split = NULL;
 	int status;
 
-	if (is_time && best->ops->log_errors && !tr->p->plain_bounds)
-		return find_log_bounds(tr, all, rows, best, out, err);
+	if (b->is_time && b->best->ops->log_errors && !b->tr->p->plain_bounds)
+		return find_log_bounds(b, err);
 	if (groups < 2)
 		return 0;
 	c.predicted = mem_array(d->n_rows, sizeof *c.predicted);
 	if (!c.predicted)
 		return err_nomem(err, "the residuals of %zu rows", d->n_rows);
-	status = split_make(d, &params, &split, err);
-	if (status)
-		goto out;
-	c.split = split;
-	status = cross_fit(&c, out->permutation, err);
-	if (status)
-		goto out;
-	if (rows->first)
-		status = keep_one_a_run(tr, d, rows->first,
-					!is_time              ? KEEP_ANY
-					: tr->p->plain_bounds ? KEEP_LATEST
-							      : KEEP_LATEST_SHARE,
-					c.predicted, err);
-	if (!status && rows->copies)
-		status = keep_one_a_run(tr, d, rows->copies, KEEP_ANY, c.predicted, err);
-	if (status)
-		goto out;
-	if (oob && !d->group) {
+	status = hold_out_groups(b, &c, groups, 0,
+				 !b->is_time              ? KEEP_ANY
+				 : b->tr->p->plain_bounds ? KEEP_LATEST
+							  : KEEP_LATEST_SHARE,
+				 err);
+	if (!status && oob && !d->group) {
 		snprintf(out->residuals_by, sizeof out->residuals_by, "out-of-bag");
-		status = score_residuals(tr, all, is_time, oob, all->n_rows, out, err);
-	} else {
-		snprintf(out->residuals_by, sizeof out->residuals_by, "%zu-fold", split->n_folds);
-		status = score_residuals(tr, d, is_time, c.predicted, groups, out, err);
+		status = score_residuals(b, b->believed, oob, b->believed->n_rows, err);
+	} else if (!status) {
+		snprintf(out->residuals_by, sizeof out->residuals_by, "%zu-fold", folds_of(d, groups));
+		status = score_residuals(b, d, c.predicted, groups, err);
 	}
-out:
-	split_free(split);
 	free(c.predicted);
 	return status;
 }
@@ -719,24 +708,24 @@ out:
 #define MOST_HELD_OUT 2000 /* rows: so many errors say as much about bounds as a million */
 
 /* Residuals of rows a model has not seen: out of bag where there is a bag and no groups to keep apart,
- * otherwise from a grouped k-fold, one a run. More parts for small tables, whose models suffer most from what
- * is held out. Of a large table a part is used: models of a part err a little more, so bounds are rather too
- * wide. */
-int train_find_bounds(struct training *tr, const struct target_rows *rows, const struct dataset *believed,
-		      const struct grid_point *best, bool is_time, struct model_target *out, struct err *err)
+ * otherwise from a grouped k-fold, one a run. Of a large table a part is used: models of a part err a little
+ * more, so bounds are rather too wide. */
+int train_find_bounds(const struct bounds_job *asked, struct err *err)
 {
-	const struct dataset *d = rows->d;
+	const struct dataset *d = asked->rows->d;
+	struct bounds_job b = *asked;
 	struct target_rows part = { 0 };
-	bool large = d->n_rows > MOST_HELD_OUT;
 	int status = 0;
 
-	out->permutation = mem_calloc(d->n_features, sizeof *out->permutation);
-	if (!out->permutation)
+	b.out->permutation = mem_calloc(d->n_features, sizeof *b.out->permutation);
+	if (!b.out->permutation)
 		return err_nomem(err, "%zu features", d->n_features);
-	if (large)
-		status = train_thin_rows(rows, MOST_HELD_OUT, tr->p->ctx.seed, &part, err);
+	if (d->n_rows > MOST_HELD_OUT) {
+		status = train_thin_rows(b.rows, MOST_HELD_OUT, b.tr->p->ctx.seed, &part, err);
+		b.rows = &part;
+	}
 	if (!status)
-		status = find_bounds(tr, believed, large ? &part : rows, best, is_time, out, err);
+		status = find_bounds(&b, err);
 	train_release_rows(&part);
 	return status;
 }

@@ -63,10 +63,16 @@ size_t train_name_label(const struct target_rows *rows, size_t f, size_t *out_en
 size_t train_possible_folds(size_t asked, size_t groups);
 /* Runs beside jobs of another kind, for a model whose time is trained: model->mixed (train_mixed.c). */
 int train_mixed(struct training *tr, struct err *err);
-/* Bounds and permutation importances of the model that was chosen. believed: what it was fitted to. Rows that
- * are doubted are held out like the others, so that a slow run is not forgotten in the bounds. */
-int train_find_bounds(struct training *tr, const struct target_rows *rows, const struct dataset *believed,
-                      const struct grid_point *best, bool is_time, struct model_target *out,
-                      struct err *err);
+struct bounds_job {
+	struct training *tr;
+	const struct target_rows *rows;  /* that may be held out, doubted rows like the others, so that a slow
+	                                  * run is not forgotten in the bounds */
+	const struct dataset *believed; /* what the model was fitted to */
+	const struct grid_point *best;
+	bool is_time;
+	struct model_target *out;
+};
+/* Bounds and permutation importances of the model that was chosen. */
+int train_find_bounds(const struct bounds_job *b, struct err *err);
 
 #endif

@@ -32,6 +32,7 @@ int verb_anova(int argc, char **argv);
 int verb_model(int argc, char **argv);
 int verb_profile(int argc, char **argv);
 int verb_check_config(int argc, char **argv);
+int verb_doctor(int argc, char **argv);
 int verb_submit(int argc, char **argv);
 int verb_status(int argc, char **argv);
 int verb_list(int argc, char **argv);
@@ -74,8 +75,10 @@ struct cli_option {      /* a NULL name ends the list */
 	enum cli_kind kind;
 	const char *arg; /* what the help calls the value; NULL for a flag */
 	const char *help;
-	void *out;       /* of the type that `kind` says */
+	void *out;       /* of the type that `kind` says; or CLI_AT(), of cli_parse_into() */
 };
+/* Where in a verb's struct of options the value goes, so that its table is constant. */
+#define CLI_AT(type, member) ((void *)offsetof(type, member))
 
 struct cli_usage {
 	const char *verb;
@@ -96,10 +99,13 @@ struct cli {
 	char **arg; size_t n_args; /* the arguments that are not options, in order */
 };
 
-/* True: continue. False: exit with *out_exit (0 after the help, 2 after a message about a mistake). */
 /* The words behind "--", a command of the user's; returns argc without them. None: *out_n is 0. */
 int cli_words(int argc, char **argv, char ***out_word, size_t *out_n);
+/* True: continue. False: exit with *out_exit (0 after the help, 2 after a message about a mistake). */
 bool cli_parse(struct cli *c, const struct cli_usage *u, int argc, char **argv, int *out_exit);
+/* The same for a table with CLI_AT(): `into` is the verb's struct of options. */
+bool cli_parse_into(struct cli *c, const struct cli_usage *u, void *into, int argc, char **argv,
+                    int *out_exit);
 
 /* ---- messages ---- */
 int cli_fail(const struct err *err); /* "postrider: ..." on stderr; returns the exit code */

@@ -59,7 +59,7 @@ static const struct verb {
 	{ "model", verb_model },     { "check-config", verb_check_config },
 	{ "replay", verb_replay },   { "compare", verb_compare },
 	{ "report", verb_report },   { "trace", verb_trace },
-	{ "version", verb_version },
+	{ "doctor", verb_doctor },   { "version", verb_version },
 };
 
 int main(int argc, char **argv)

@@ -1,4 +1,5 @@
 /* Parses the options of a verb from its table and prints its help. See cli.h. */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,9 +8,9 @@
 
 #define ALL_MAX 64 /* options of a verb */
 
-/* All options of a verb: its own, then those that every verb has, in the order of the help. Returns how
- * many. */
-static size_t all_options(struct cli *c, bool *help, struct cli_option *out)
+/* All options of a verb: its own, then those that every verb has, in the order of the help. `into` is where
+ * CLI_AT() counts from; NULL: the verb's own have pointers. Returns how many there are. */
+static size_t all_options(struct cli *c, void *into, bool *help, struct cli_option *out)
 {
 	const struct cli_usage *u = c->usage;
 	const struct cli_option common[] = {
@@ -24,8 +25,12 @@ static size_t all_options(struct cli *c, bool *help, struct cli_option *out)
 	};
 	size_t n = 0;
 
-	for (const struct cli_option *o = u->option; o && o->name && n < ALL_MAX - 7; o++)
-		out[n++] = *o;
+	for (const struct cli_option *o = u->option; o && o->name && n < ALL_MAX - 7; o++) {
+		out[n] = *o;
+		if (into)
+			out[n].out = (char *)into + (uintptr_t)o->out;
+		n++;
+	}
 	for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
 		if (common[i].name)
 			out[n++] = common[i];
@@ -154,68 +159,80 @@ static bool option_store(const struct cli *c, const struct cli_option *o, const 
 	return false;
 }
 
-static bool unknown_option(const struct cli *c, const char *given, const struct cli_option *all, size_t n_all)
+struct words { /* the command line, and how far it was read */
+	const struct cli *c;
+	const struct cli_option *all;
+	size_t n_all;
+	char **argv;
+	int argc, at;
+};
+
+static bool unknown_option(const struct words *w, const char *given)
 {
 	const char *name[ALL_MAX + 1] = { NULL };
 	const char *near;
 	char bare[64];
 
-	for (size_t i = 0, n = 0; i < n_all; i++)
-		if (all[i].kind != CLI_RETIRED)
-			name[n++] = all[i].name;
+	for (size_t i = 0, n = 0; i < w->n_all; i++)
+		if (w->all[i].kind != CLI_RETIRED)
+			name[n++] = w->all[i].name;
 	snprintf(bare, sizeof bare, "%.*s", (int)strcspn(given, "="), given);
 	near = text_nearest(bare, name);
-	cli_usage_error(c, "there is no option --%s%s%s%s", bare, near ? "; did you mean --" : "",
+	cli_usage_error(w->c, "there is no option --%s%s%s%s", bare, near ? "; did you mean --" : "",
 			near ? near : "", near ? "?" : "");
 	return false;
 }
 
-/* Stores the option whose value starts at `value`, or is the next argument if `value` is NULL. */
-static bool take_value(const struct cli *c, const struct cli_option *o, const char *dashes, const char *name,
-		       const char *value, char **argv, int argc, int *at)
+/* Stores the option, given as `name`, whose value starts at `value`, or is the next argument if that is
+ * NULL. */
+static bool take_value(struct words *w, const struct cli_option *o, const char *name, const char *value)
 {
-	if (!value && *at + 1 >= argc) {
-		cli_usage_error(c, "%s%s needs a value: %s%s %s", dashes, name, dashes, name, o->arg);
+	if (!value && w->at + 1 >= w->argc) {
+		cli_usage_error(w->c, "%s needs a value: %s %s", name, name, o->arg);
 		return false;
 	}
-	return option_store(c, o, value ? value : argv[++*at]);
+	return option_store(w->c, o, value ? value : w->argv[++w->at]);
+}
+
+static bool long_option(struct words *w, const char *a)
+{
+	const char *eq = strchr(a, '=');
+	const struct cli_option *o = option_find(w->all, w->n_all, 0, a + 2, strcspn(a + 2, "="));
+	char name[64];
+
+	if (!o)
+		return unknown_option(w, a + 2);
+	if (o->kind == CLI_RETIRED) {
+		cli_usage_error(w->c, "--%s was removed: %s", o->name, o->help);
+		return false;
+	}
+	if (o->kind == CLI_FLAG && eq) {
+		cli_usage_error(w->c, "--%s takes no value", o->name);
+		return false;
+	}
+	if (o->kind == CLI_FLAG)
+		return option_store(w->c, o, "");
+	snprintf(name, sizeof name, "--%s", o->name);
+	return take_value(w, o, name, eq ? eq + 1 : NULL);
 }
 
 /* One argument that starts with a dash: a long option or several letters. */
-static bool parse_option(const struct cli *c, int argc, char **argv, int *at, const struct cli_option *all,
-			 size_t n_all)
+static bool parse_option(struct words *w)
 {
-	const char *a = argv[*at];
+	const char *a = w->argv[w->at];
 
-	if (a[1] == '-') {
-		const char *name = a + 2, *eq = strchr(name, '=');
-		const struct cli_option *o = option_find(all, n_all, 0, name, strcspn(name, "="));
-
-		if (!o)
-			return unknown_option(c, name, all, n_all);
-		if (o->kind == CLI_RETIRED) {
-			cli_usage_error(c, "--%s was removed: %s", o->name, o->help);
-			return false;
-		}
-		if (o->kind == CLI_FLAG && eq) {
-			cli_usage_error(c, "--%s takes no value", o->name);
-			return false;
-		}
-		if (o->kind == CLI_FLAG)
-			return option_store(c, o, "");
-		return take_value(c, o, "--", o->name, eq ? eq + 1 : NULL, argv, argc, at);
-	}
+	if (a[1] == '-')
+		return long_option(w, a);
 	for (const char *s = a + 1; *s; s++) {
-		const struct cli_option *o = option_find(all, n_all, *s, NULL, 0);
+		const struct cli_option *o = option_find(w->all, w->n_all, *s, NULL, 0);
 
 		if (!o) {
-			cli_usage_error(c, "there is no option -%c", *s);
+			cli_usage_error(w->c, "there is no option -%c", *s);
 			return false;
 		}
 		if (o->kind != CLI_FLAG) /* -oFILE or -o FILE */
-			return take_value(c, o, "-", (char[]){ *s, '\0' }, s[1] ? s + 1 : NULL, argv, argc,
-					  at);
-		option_store(c, o, "");
+			return take_value(w, o, (char[]){ '-', *s, '\0' }, s[1] ? s + 1 : NULL);
+		option_store(w->c, o, "");
 	}
 	return true;
 }
@@ -233,25 +250,29 @@ int cli_words(int argc, char **argv, char ***out_word, size_t *out_n)
 	return argc;
 }
 
-bool cli_parse(struct cli *c, const struct cli_usage *u, int argc, char **argv, int *out_exit)
+bool cli_parse_into(struct cli *c, const struct cli_usage *u, void *into, int argc, char **argv,
+		    int *out_exit)
 {
 	struct cli_option all[ALL_MAX];
-	size_t n_all, n_args = 0;
+	struct words w = { .c = c, .all = all, .argv = argv, .argc = argc, .at = 1 };
+	size_t n_args = 0;
 	bool help = false, only_args = false;
 
 	*c = (struct cli){ .usage = u };
-	n_all = all_options(c, &help, all);
+	w.n_all = all_options(c, into, &help, all);
 	*out_exit = 2;
-	for (int i = 1; i < argc; i++) {
-		if (only_args || argv[i][0] != '-' || !argv[i][1]) {
-			argv[n_args++] = argv[i]; /* n_args < i: writing never overtakes reading */
-		} else if (!strcmp(argv[i], "--")) {
+	for (; w.at < argc; w.at++) {
+		char *a = argv[w.at];
+
+		if (only_args || a[0] != '-' || !a[1]) {
+			argv[n_args++] = a; /* n_args < at: writing never overtakes reading */
+		} else if (!strcmp(a, "--")) {
 			only_args = true;
-		} else if (!parse_option(c, argc, argv, &i, all, n_all)) {
+		} else if (!parse_option(&w)) {
 			return false;
 		}
 		if (help) {
-			print_help(u, all, n_all);
+			print_help(u, all, w.n_all);
 			*out_exit = 0;
 			return false;
 		}
@@ -269,4 +290,9 @@ bool cli_parse(struct cli *c, const struct cli_usage *u, int argc, char **argv, 
 	}
 	*out_exit = 0;
 	return true;
+}
+
+bool cli_parse(struct cli *c, const struct cli_usage *u, int argc, char **argv, int *out_exit)
+{
+	return cli_parse_into(c, u, NULL, argc, argv, out_exit);
 }

@@ -28,6 +28,7 @@ static const struct verb {
 	{ "automl", NULL, "try techniques and their settings on a table, by a campaign file" },
 	{ "model", NULL, "show, check and compare models; retrain and roll back" },
 	{ "check-config", NULL, "check a configuration of the daemon and show its settings" },
+	{ "doctor", NULL, "check the installation, the daemon, its model and the machine" },
 	{ "submit", verb_submit, "give a job to the daemon, which chooses its batch size" },
 	{ "status", verb_status, "show one job: state, promise, expected end" },
 	{ "types", verb_types, "show what may be submitted, with parameters and ranges" },

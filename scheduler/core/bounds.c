@@ -14,6 +14,7 @@ void decide_bounds_init(struct decide_rows *r)
 	if (p->scene)
 		r->bias *= exp(p->scene->level.shift);
 	r->narrow = p->scene && p->scene->level.narrow > 0.0 ? p->scene->level.narrow : 1.0;
+	r->runs = p->scene ? p->scene->level.n : 0.0;
 	r->asked = belief_asks(p->confidence);
 	r->spreads = belief_spreads(p->confidence);
 	r->spreads_asked = r->asked == p->confidence ? r->spreads : belief_spreads(r->asked);
@@ -24,7 +25,7 @@ void decide_bounds_init(struct decide_rows *r)
 
 struct model_errors decide_errors_at(const struct decide_rows *r, const double *x)
 {
-	struct model_errors e = model_errors_at(r->p->model, &r->p->model->time, x);
+	struct model_errors e = model_errors_at(r->p->model, &r->p->model->time, x, r->runs);
 
 	e.scale *= r->narrow;
 	return e;

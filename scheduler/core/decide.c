@@ -453,7 +453,7 @@ static void tell_bound(const struct decide_rows *r, struct candidate *c)
 	c->upper_s = belief_bound_at(
 		belief_with((struct belief){ c->time_s, c->spread }, s->later.shift, s->later.spread),
 		r->spreads);
-	overtaken_s = end_s + s->waits_share * (r->p->slo_s - end_s) - c->wait_upper_s;
+	overtaken_s = end_s + s->waits_share * waits_room_s(end_s, r->p->slo_s) - c->wait_upper_s;
 	if (c->feasible && c->wait_s > 0.0 && overtaken_s > c->upper_s)
 		c->upper_s = overtaken_s;
 	if (c->feasible && c->upper_s > limit_s)

@@ -177,7 +177,7 @@ struct decide_scene {
 	struct spread_level level;    /* what runs of its family say of the job; all zero: nothing */
 	bool new_family;              /* the model's table has none of its family */
 	struct later_effect later;    /* what arrivals to come do to its time; all zero: nothing */
-	double waits_share;           /* if it has to wait: the part of the time left to its limit that later
+	double waits_share;           /* if it has to wait: the part of its room (waits_room_s()) that later
 	                                 jobs may take (later.h) */
 	struct decide_scratch *scratch; /* for a policy that looks ahead */
 };

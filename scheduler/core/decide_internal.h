@@ -24,7 +24,8 @@ struct decide_rows {
 	double other_load;            /* processes of others in every load below */
 	double bias;                  /* on the model's times, the level of its family included; 1 without
 	                                 adaptation */
-	double narrow;                /* on the widths of bounds, by runs of its family; 1 without any */
+	double narrow;                /* on the widths of bounds, by runs of its new family; 1 without any */
+	double runs;                  /* so many of them */
 	bool has_shares;              /* those of all candidates are filled in */
 	double asked, q;              /* the confidence whose bound says how wide beliefs are (belief.h), and
 	                                 the model's own score of it; NaN: none */

@@ -203,6 +203,8 @@ bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decisi
 /* The last call found jobs that might have started, or became due: it has changed something although it
  * returned false. */
 bool sched_looked(const struct sched *s);
+/* The last call left some jobs for the next one, so that it would not take long: call again soon. */
+bool sched_unfinished(const struct sched *s);
 /* The next waiting job taken by chance that has no chance any more; false: none. The caller removes it
  * (sched_remove()), which is an event like any other. To be called when sched_next() has returned false. */
 bool sched_hopeless(struct sched *s, uint64_t *out_id);

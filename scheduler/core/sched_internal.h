@@ -23,6 +23,7 @@
  * millisecond. */
 #define SCENE_WINDOW 512
 #define SCENE_STREAMS 64
+#define MANY 256 /* running and planned jobs: with more, fewer plays are made in one call */
 #define MOST_HOLDS 4 /* places behind the end of another job that are tried for one */
 
 struct live {                         /* a job that waits or runs */
@@ -181,7 +182,7 @@ struct sched {
 	double plan_first_s;          /* the first start or end in it */
 	bool plan_holds;              /* every promise in it */
 
-	bool looked;                  /* sched_looked() */
+	bool looked, unfinished;      /* sched_looked(), sched_unfinished() */
 	int64_t quiet_ns;             /* sched_next() had nothing to start then, and nothing has changed;
 	                                 INT64_MIN: it may */
 	uint64_t round, stamp;        /* counts tries of sched_next() after a change; scenes */
@@ -352,8 +353,8 @@ int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r
 		  struct seat *out_seat, bool *out_by_chance, struct err *err);
 void place_take(struct sched *s, uint32_t place, const struct seat *seat); /* takes that seat */
 void place_restored(struct sched *s, uint32_t place);
-/* Seats for those that are due by now. */
-void place_due(struct sched *s, int64_t now_ns);
+/* Seats for those that are due by now. False: there are more of them than one event has time for. */
+bool place_due(struct sched *s, int64_t now_ns);
 /* A seat for a job without a promise that waits nowhere at the moment. */
 void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
 

@@ -209,8 +209,8 @@ bool sched_observe(struct sched *s, const struct sched_observation *o)
 {
 	double foreseen_s = isnan(o->foreseen_s) ? o->actual_s : o->foreseen_s;
 	bool is_new = false;
-	uint64_t family = o->stranger ? 0 : sched_family(s, o->model, o->values, o->cpus, &is_new);
-	struct adapt_who who = { o->type, o->user, family };
+	uint64_t family = sched_family(s, o->model, o->values, o->cpus, &is_new);
+	struct adapt_who who = { o->type, o->user, o->stranger && !is_new ? 0 : family };
 	const struct learnt *m;
 
 	if (!sched_adapt(s, o->model) || !sched_plausible(s, o) || !(o->model_s > 0.0 && foreseen_s > 0.0))
@@ -227,7 +227,7 @@ bool sched_observe(struct sched *s, const struct sched_observation *o)
 	/* Many starts take no longer than the lag that is allowed for; these did not wait for other jobs. */
 	if (o->waited_s > 2.0 * s->lag_s && o->told_s > 0.0 && o->limit_s > o->told_s)
 		waits_observe(m->waits, who, o->confidence,
-			      (o->response_s - o->told_s) / (o->limit_s - o->told_s),
+			      (o->response_s - o->told_s) / waits_room_s(o->told_s, o->limit_s),
 			      o->response_s <= o->told_upper_s);
 	s->quiet_ns = INT64_MIN; /* who was held may be free to start */
 	return !o->stranger && !is_new;
@@ -263,7 +263,10 @@ unsigned sched_family_known(const struct sched *s, const struct sched_request *r
 
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene)
 {
-	uint64_t family = sched_family(s, r->model, r->values, r->cpus, &scene->new_family);
+	double x[DECIDE_MAX_FEATURES];
+	const struct spread *spread = row_of(s, r->model, r->values, r->cpus, x);
+	uint64_t family = spread ? spread_family(spread, x) : 0;
+	struct ledger_entry runs;
 
 	scene->adapt = sched_adapt(s, r->model);
 	scene->later = learn_later(s, r);
@@ -272,12 +275,10 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 		scene->waits_share = waits_share(s->learnt[r->model].waits,
 						 (struct adapt_who){ r->type, r->user, 0 }, r->confidence);
 	scene->who = (struct adapt_who){ r->type, r->user, family };
-	scene->level = (struct spread_level){ 0.0, 1.0 };
-	scene->new_family &= scene->adapt != NULL;
-	if (scene->new_family && !(s->policy.without & LAYER_NEW_FAMILY)) {
-		const struct learnt *m = &s->learnt[r->model];
-		struct ledger_entry runs = ledger_of(m->families, scene->who, family);
-
-		scene->level = spread_level_of(m->model->time.spread, runs.n, runs.mean, runs.variance);
-	}
+	scene->level = (struct spread_level){ .narrow = 1.0 };
+	scene->new_family = scene->adapt && spread && spread_new_family(spread, x);
+	if (!scene->new_family || s->policy.without & LAYER_NEW_FAMILY)
+		return;
+	runs = ledger_of(s->learnt[r->model].families, scene->who, family);
+	scene->level = spread_level_of(spread, spread_knows(spread, x), runs.n, runs.mean, runs.variance);
 }

@@ -6,6 +6,9 @@
 #include "scheduler/core/sched_internal.h"
 
 #define MOST_OFFERS 4 /* objectives tried to find one that would be taken */
+/* Seats found for jobs that are due, in one call: each may take several plays of the plan. */
+#define MOST_DUE 16
+#define MOST_DUE_OF_MANY 4 /* with more than MANY jobs to play each time */
 
 int place_ask(struct sched *s, int64_t now_ns, const struct sched_request *r, double slo_s,
 	      const struct scene_place *at, struct decision *out, struct err *err)
@@ -296,9 +299,10 @@ void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place)
 	place_take(s, place, &seat);
 }
 
-void place_due(struct sched *s, int64_t now_ns)
+bool place_due(struct sched *s, int64_t now_ns)
 {
 	double mean = NAN;
+	int left = s->running.n + s->plan.n > MANY ? MOST_DUE_OF_MANY : MOST_DUE;
 
 	for (size_t i = tenants_next_waiting(s, 0); i < s->n_tenants; i = tenants_next_waiting(s, i + 1)) {
 		struct tenant *t = &s->tenant[i];
@@ -319,9 +323,12 @@ void place_due(struct sched *s, int64_t now_ns)
 		mean = isnan(mean) ? tenants_mean(s) : mean;
 		if (tenant_standing(s, t) > mean * (1.0 + 1e-12))
 			continue;
+		if (!left--)
+			return false;
 		live_dequeue(s, first);
 		s->live[first].turn_ns = live_deadline_ns(s->live[first].submitted_ns, s->window_s);
 		place_unpromised(s, now_ns, first);
 		t->due = first;
 	}
+	return true;
 }

@@ -6,7 +6,6 @@
 /* Looks ahead in one call of sched_next() that may come to nothing. */
 #define MOST_TRIES 16
 #define MOST_TRIES_OF_MANY 4 /* with more than MANY jobs to play each time */
-#define MANY 256
 #define MOST_TRIES_OF_A_TENANT 4
 #define MOST_LOOKS 16384 /* at jobs of the plan, or without a promise, that are not tried */
 #define MOST_LOOKS_AT_A_TENANT 256 /* so that one with many does not hide the others */
@@ -398,13 +397,14 @@ bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decisi
 	bool all;
 
 	q.now_ns = now_ns = live_clock(s, now_ns);
-	s->looked = false;
+	s->looked = s->unfinished = false;
 	if (s->quiet_ns == now_ns || !s->n_queued)
 		return false;
 	tenants_settle(s, now_ns);
-	place_due(s, now_ns);
+	all = place_due(s, now_ns);
 	s->looked = s->n_due != n_due;
-	all = chance_look(s, now_ns);
+	all &= chance_look(s, now_ns);
+	s->unfinished = !all;
 	s->round++;
 	if (live_free_slots(s)) {
 		q.memory_used_mb = isfinite(s->machine.memory_mb) ? live_memory_used_mb(s) : 0.0;
@@ -424,6 +424,11 @@ bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decisi
 bool sched_looked(const struct sched *s)
 {
 	return s->looked;
+}
+
+bool sched_unfinished(const struct sched *s)
+{
+	return s->unfinished;
 }
 
 int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decision *out, struct err *err)

@@ -176,6 +176,8 @@ void carry_turns(struct daemon *d)
 			return;
 		}
 	}
+	if (!d->draining && sched_unfinished(d->sched))
+		daemon_later(d);
 }
 
 /* ---- the store: what is on disk ---- */

@@ -669,6 +669,7 @@ void daemon_free(struct daemon *d)
 	http_free(d->http);
 	learning_free(d->learning);
 	ops_ask_abandon(d);
+	outputs_free(d);
 	server_free(d->server); /* its on_close calls still find the daemon whole */
 	for (size_t i = 0; d->executors[i] && i < DAEMON_MAX_EXECUTORS; i++) {
 		if (d->executor[i])
@@ -690,12 +691,12 @@ void daemon_free(struct daemon *d)
 	for (size_t i = 0; i < sizeof d->event.signal / sizeof d->event.signal[0]; i++)
 		drop(d->event.signal[i]);
 	sched_free(d->sched);
+	waiting_release(d);
 	jobs_release(&d->jobs);
 	tenants_free(&d->tenants);
 	devices_release(&d->devices);
 	free(d->watcher);
 	free(d->starts.item);
-	free(d->waiting.id);
 	strbuf_release(&d->inputs.loads);
 	free(d->delayed.item);
 	strbuf_release(&d->out);

@@ -93,6 +93,7 @@ struct daemon {
 	struct retention *retention;
 	struct textfile *textfile;      /* NULL: none */
 	struct http *http;              /* NULL: none */
+	struct outputs *outputs;        /* ops/op_output.c; NULL: nobody has asked yet */
 	struct inputs inputs;
 	uint64_t next_id;
 	int64_t clock_offset_ns;        /* daemon_now_ns() less the time since the boot: daemon_clock.c */
@@ -102,9 +103,9 @@ struct daemon {
 	size_t n_watchers;
 	size_t n_notices;               /* late.c: commands of `notify` under way */
 	struct start_list starts;       /* jobs that wait for a row to be on disk, by ticket */
-	struct start_list delayed;      /* jobs that wait for descriptors, processes or memory */
+	struct start_list delayed;      /* jobs that wait for what the machine lacks */
 
-	struct { uint64_t *id; size_t n, cap; bool due; } waiting; /* waiting.c */
+	struct waiting *waiting;        /* waiting.c; NULL: no job has waited yet */
 	bool draining, stopping, stop_when_idle, store_failed, dirty;
 	bool delay_told;                /* the log says that jobs cannot be started */
 	bool leaving;                   /* a signal said so: no more connections are accepted */
@@ -197,8 +198,11 @@ extern const struct executor_sink carry_sink; /* owner is the daemon: copied by 
 #define WAITING_MAX_TEXT (24 * WAITING_MAX) /* bytes of row.after_more */
 /* The scheduler gets the job when nothing is in its way. */
 void waiting_add(struct daemon *d, struct job *job);
-void waiting_ended(struct daemon *d, const struct job *job); /* those that wait for it may go on */
+void waiting_ended(struct daemon *d, struct job *job); /* those that wait for it may go on */
 void waiting_turn(struct daemon *d);    /* hands over those whose time has come */
+void waiting_until(struct daemon *d, uint64_t id); /* the same, up to this one, however long that takes */
+size_t waiting_count(const struct daemon *d); /* jobs that are not with the scheduler */
+void waiting_release(struct daemon *d); /* before the jobs */
 /* Why a job that is not with the scheduler waits; false: it is. */
 bool waiting_why(const struct daemon *d, const struct job *job, char *out, size_t size);
 

@@ -68,6 +68,8 @@ struct job {
 	char *waits_for;               /* why it has not begun: what the machine lacks or lacked, or what its
 	                                  engine says; NULL: nothing, or it has begun */
 	int64_t ready_ns;
+	struct waiter *waiter;         /* it is not with the scheduler; NULL: it is. daemon/waiting.c */
+	struct awaited *awaited;       /* the jobs that wait for its end; NULL: there was none */
 	uint64_t after_ended;          /* bit i: the i-th of the jobs that it waits for has ended */
 	uint64_t after_bad;            /* the first of them that did not end well, in this state; 0: none */
 	enum job_state after_state;

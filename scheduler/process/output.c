@@ -24,7 +24,9 @@ static const struct job_output nothing = { .log = { { .fd = -1 }, { .fd = -1 } }
 					   .accuracy = NAN,
 					   .epoch = NAN,
 					   .told = NAN,
-					   .epoch_accuracy = NAN };
+					   .epoch_accuracy = NAN,
+					   .epoch_loss = NAN,
+					   .epoch_elapsed_s = NAN };
 
 int job_output_open(struct job_output *o, const char *out_path, const char *err_path,
 		    const struct output_spec *spec, double epochs, struct err *err)
@@ -94,6 +96,8 @@ static void take_line(struct job_output *o, struct output_log *l, const char *li
 		return; /* standard error named it before */
 	o->epoch = p.epoch;
 	o->epoch_accuracy = p.accuracy;
+	o->epoch_loss = p.loss;
+	o->epoch_elapsed_s = p.elapsed_s;
 	o->epoch_ns = written_ns;
 	o->news = true;
 	if (o->on_epoch)

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "common/err.h"
+#include "common/strbuf.h"
 #include "scheduler/process/output_line.h"
 
 /* The last line of the file at `path`, fit to be shown; "" if there is none. Returns out. */
@@ -40,6 +41,7 @@ struct job_output {
 	double accuracy, epoch; /* the latest; NaN: none was found */
 	double told;         /* how many epochs the output says there are; NaN: it does not */
 	double epoch_accuracy; /* that came with it; NaN: none */
+	double epoch_loss, epoch_elapsed_s; /* the same */
 	int64_t epoch_ns;    /* when its line was written, as far as the file tells: 1970, UTC */
 	bool news;           /* `epoch` rose since this was last set to false */
 	void (*on_epoch)(void *owner, double epoch, int64_t written_ns); /* each time it rises; may be NULL */
@@ -59,5 +61,15 @@ void job_output_release(struct job_output *o);
  * will be added, so the last line needs no newline. Returns the bytes read, at most twice as many; *out_more:
  * there is more to be read right away. */
 size_t job_output_read(struct job_output *o, char *scratch, bool ended, bool *out_more);
+
+/* ---- a log as it is now, to be shown ---- */
+#define OUTPUT_MAX_POINTS 1000 /* of a curve; of more, every other one is left out */
+struct output_curve { struct output_point *point; size_t n, cap; unsigned skip, seen; };
+/* Adds every epoch that the two logs have (their last JOB_OUTPUT_MAX_BEHIND bytes). */
+int output_curve_read(struct job_output *o, struct output_curve *out, struct err *err);
+void output_curve_release(struct output_curve *c);
+/* Adds the last `max` bytes of a log of the job in `dir`, from the start of a line. A file with a second name
+ * might be somebody else's, whom the job's user may not read: of it nothing is added. */
+void output_tail(const char *dir, const char *name, size_t max, struct strbuf *out);
 
 #endif

@@ -65,7 +65,7 @@ enum {
 	SUPERVISOR_USAGE = 2,
 	SUPERVISOR_LOST_RACE = 120, /* DIR.started existed already: nothing was changed */
 	SUPERVISOR_NOT_STARTED = 121, /* nothing was changed; the report has the reason */
-	/* nothing ran, and no record is left: the machine lacks descriptors, processes or memory */
+	/* nothing ran, and no record is left: the machine lacks something, for now */
 	SUPERVISOR_TRY_AGAIN = 123,
 	SUPERVISOR_NO_RECORD = 122, /* the job ended, but DIR.exit cannot be written */
 };

@@ -13,7 +13,7 @@
 
 void profile_campaign_init(struct profile_campaign *k)
 {
-	*k = (struct profile_campaign){ .journal = { .fd = -1 }, .at = SIZE_MAX, .left_s = NAN };
+	*k = (struct profile_campaign){ .journal = { .file.fd = -1 }, .at = SIZE_MAX, .left_s = NAN };
 	profile_design_init(&k->design);
 }
 
@@ -87,12 +87,12 @@ int profile_campaign_open(struct profile_campaign *k, enum profile_open how, boo
 		snprintf(
 			text, sizeof text,
 			"%s: the last line was torn (%zu bytes); it is cut off and its run is measured again",
-			k->journal.path, k->journal.n_cut);
+			k->journal.file.path, k->journal.n_cut);
 		note(k, text);
 	}
 	if (k->journal.existed && how != PROFILE_LOOK) {
 		snprintf(text, sizeof text, "resuming: %zu of %zu runs are already in %s", k->n_resumed,
-			 k->plan.n, k->journal.path);
+			 k->plan.n, k->journal.file.path);
 		note(k, text);
 	}
 	rc = profile_judge(&k->journal, &k->verdict, err);

@@ -9,16 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "common/io.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 
-#define LOCK_TRIES 20 /* a second in total: a profile that was killed may still be ending */
+#define BUSY "is measuring with it"
 
 static const char *const status_name[] = { "ok", "failed", "timeout", "unstable" };
 
@@ -62,13 +60,6 @@ double profile_outcome_spread(const struct profile_outcome *o)
 		high = fmax(high, o->copy[i].time_s);
 	}
 	return high > 0.0 ? (high - low) / profile_outcome_time(o) : 0.0;
-}
-
-static int system_error(const struct profile_journal *j, const char *what, struct err *err)
-{
-	enum err_code code = errno == EACCES || errno == EPERM || errno == EROFS ? ERR_PERM : ERR_IO;
-
-	return err_fail(err, code, "cannot %s %s: %s", what, text_tail(j->path, 300), strerror(errno));
 }
 
 /* ---- a line out ---- */
@@ -151,34 +142,6 @@ static void put_header(struct strbuf *out, const struct profile_design *d)
 	strbuf_release(&design);
 }
 
-/* Writes all of it and syncs it, or leaves the file as it was. */
-static int append(struct profile_journal *j, const struct strbuf *text, struct err *err)
-{
-	size_t done = 0;
-
-	if (text->failed)
-		return err_nomem(err, "a line of %s", text_tail(j->path, 300));
-	while (done < text->len) {
-		ssize_t n = pwrite(j->fd, text->text + done, text->len - done, j->len + (off_t)done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		done += (size_t)n;
-	}
-	if (done < text->len || fsync(j->fd)) {
-		int rc = system_error(j, "write", err);
-
-		if (ftruncate(j->fd, j->len)) {
-			/* The next one that opens the journal cuts the torn line off. */
-		}
-		return rc;
-	}
-	j->len += (long long)text->len;
-	return 0;
-}
-
 /* Takes the contents of *o as the latest outcome of a run. */
 static void keep(struct profile_journal *j, size_t run, struct profile_outcome *o)
 {
@@ -199,7 +162,7 @@ int profile_journal_append(struct profile_journal *j, size_t run, struct profile
 	int rc;
 
 	put_outcome(&line, j, run, o);
-	rc = append(j, &line, err);
+	rc = json_lines_append(&j->file, &line, true, err);
 	strbuf_release(&line);
 	if (!rc)
 		keep(j, run, o);
@@ -322,68 +285,32 @@ static int check_header(const struct profile_journal *j, const struct json *v, s
 
 	if (strcmp(kind, "postrider profile"))
 		return err_fail(err, ERR_FORMAT, "%s:1: this is not a journal of postrider profile",
-				text_tail(j->path, 300));
+				text_tail(j->file.path, 300));
 	if (version != PROFILE_JOURNAL_VERSION)
 		return err_fail(err, ERR_FORMAT, "%s:1: version %g; this program reads version %d",
-				text_tail(j->path, 300), version, PROFILE_JOURNAL_VERSION);
+				text_tail(j->file.path, 300), version, PROFILE_JOURNAL_VERSION);
 	if (profile_design_differs(j->design, json_get(v, "design"), text, sizeof text))
 		return err_fail(
 			err, ERR_FORMAT,
 			"%s has another design: %s. Use that design again, write to another file, or add "
 			"--restart",
-			text_tail(j->path, 100), text);
+			text_tail(j->file.path, 100), text);
 	return 0;
 }
 
-static int take_line(struct profile_journal *j, const struct json *v, size_t line, bool last, bool *out_torn,
-		     struct err *err)
+static int take_line(void *owner, const struct json *v, size_t line, struct err *err)
 {
+	struct profile_journal *j = owner;
 	struct profile_outcome o = { 0 };
 	size_t run;
 
 	if (line == 1)
 		return check_header(j, v, err);
-	if (!get_outcome(j, v, &run, &o)) {
-		if (run != SIZE_MAX)
-			keep(j, run, &o);
-		return 0;
-	}
-	*out_torn = last;
-	return last ? 0
-		    : err_fail(err, ERR_FORMAT, "%s:%zu: this is not a run of this design",
-			       text_tail(j->path, 300), line);
-}
-
-static int take_text(struct profile_journal *j, const char *text, size_t len, struct err *err)
-{
-	size_t at = 0, line = 0;
-	bool torn = false;
-	int rc = 0;
-
-	while (at < len && !rc && !torn) {
-		const char *end = memchr(text + at, '\n', len - at);
-		size_t next = end ? (size_t)(end - text) + 1 : len;
-		struct json *v = NULL;
-		struct err why = { 0 };
-
-		line++;
-		if (!end) {
-			torn = true;
-		} else if (json_parse("line", text + at, (size_t)(end - text) - at, &v, &why)) {
-			torn = next == len;
-			if (!torn)
-				rc = err_fail(err, ERR_FORMAT, "%s:%zu: damaged in the middle: %s",
-					      text_tail(j->path, 200), line, why.text);
-		} else {
-			rc = take_line(j, v, line, next == len, &torn, err);
-			json_free(v);
-		}
-		if (!torn && !rc)
-			at = next;
-	}
-	j->len = (long long)at;
-	j->n_cut = torn ? len - at : 0;
-	return rc;
+	if (get_outcome(j, v, &run, &o))
+		return JSON_LINES_STRANGE;
+	if (run != SIZE_MAX)
+		keep(j, run, &o);
+	return 0;
 }
 
 /* ---- opening ---- */
@@ -406,88 +333,53 @@ static void sync_folder(const char *dir)
 	}
 }
 
-static int open_locked(struct profile_journal *j, struct err *err)
-{
-	j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (j->fd < 0)
-		return system_error(j, "open", err);
-	for (int i = 0; i < LOCK_TRIES; i++) {
-		if (flock(j->fd, LOCK_EX | LOCK_NB) == 0)
-			return 0;
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			break;
-		nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
-		errno = EWOULDBLOCK;
-	}
-	if (errno == EWOULDBLOCK)
-		return err_fail(err, ERR_BUSY, "%s: another postrider is measuring with it",
-				text_tail(j->path, 300));
-	return system_error(j, "lock", err);
-}
-
-static int set_aside(struct profile_journal *j, struct err *err)
+static int set_aside(struct profile_journal *j, const char *dir, struct err *err)
 {
 	struct strbuf old = { 0 };
 	int rc;
 
-	strbuf_printf(&old, "%s.old", j->path);
+	strbuf_printf(&old, "%s.old", j->file.path);
 	if (old.failed)
 		rc = err_nomem(err, NULL);
-	else if (rename(j->path, strbuf_text(&old)))
-		rc = system_error(j, "rename", err);
+	else if (rename(j->file.path, strbuf_text(&old)))
+		rc = err_fail(err, errno == EACCES || errno == EPERM ? ERR_PERM : ERR_IO,
+			      "cannot rename %s: %s", text_tail(j->file.path, 300), strerror(errno));
 	else {
-		close(j->fd);
-		j->fd = -1;
-		rc = open_locked(j, err);
+		json_lines_close(&j->file);
+		rc = json_lines_open(&j->file, dir, BUSY, err);
 	}
 	strbuf_release(&old);
-	return rc;
-}
-
-static int read_all(struct profile_journal *j, struct err *err)
-{
-	struct err why = { 0 };
-	char *text = NULL;
-	size_t len = 0;
-	int rc = io_read_file(j->path, PROFILE_JOURNAL_MAX, &text, &len, &why);
-
-	if (rc == -ERR_NOTFOUND)
-		return 0; /* nothing was measured yet; only PROFILE_LOOK comes here */
-	if (rc)
-		return err_fail(err, why.code, "%s", why.text);
-	j->existed = len > 0;
-	rc = take_text(j, text, len, err);
-	free(text);
 	return rc;
 }
 
 int profile_journal_open(struct profile_journal *j, const char *dir, const struct profile_design *d,
 			 const struct profile_plan *plan, enum profile_open how, struct err *err)
 {
-	struct strbuf path = { 0 }, header = { 0 };
-	int rc = 0;
+	const struct json_lines_reader reader = { PROFILE_JOURNAL_MAX, take_line, j,
+						  "this is not a run of this design" };
+	struct strbuf header = { 0 };
+	int rc;
 
-	*j = (struct profile_journal){ .design = d, .plan = plan, .fd = -1 };
-	strbuf_printf(&path, "%s/journal.jsonl", dir);
-	j->path = path.failed ? NULL : mem_strdup(strbuf_text(&path));
+	*j = (struct profile_journal){ .design = d, .plan = plan, .file.fd = -1 };
 	j->run = mem_calloc(plan->n, sizeof *j->run);
-	strbuf_release(&path);
-	if (!j->path || !j->run)
-		return err_nomem(err, "the journal");
-	if (how == PROFILE_LOOK)
-		return read_all(j, err);
-	rc = make_folder(dir, err);
+	rc = j->run ? 0 : err_nomem(err, "the journal");
+	if (!rc && how != PROFILE_LOOK)
+		rc = make_folder(dir, err);
 	if (!rc)
-		rc = open_locked(j, err);
-	if (!rc && how == PROFILE_RESTART && lseek(j->fd, 0, SEEK_END) > 0)
-		rc = set_aside(j, err);
+		rc = json_lines_open(&j->file, dir, how == PROFILE_LOOK ? NULL : BUSY, err);
+	if (!rc && how == PROFILE_RESTART && lseek(j->file.fd, 0, SEEK_END) > 0)
+		rc = set_aside(j, dir, err);
 	if (!rc)
-		rc = read_all(j, err);
-	if (!rc && j->n_cut && ftruncate(j->fd, j->len))
-		rc = system_error(j, "shorten", err);
-	if (!rc && j->len == 0) {
+		rc = json_lines_read(&j->file, &reader, err);
+	j->n_cut = j->file.torn;
+	j->existed = j->file.len > 0 || j->n_cut;
+	if (rc || how == PROFILE_LOOK)
+		return rc;
+	if (j->n_cut)
+		rc = json_lines_cut(&j->file, err);
+	if (!rc && j->file.len == 0) {
 		put_header(&header, d);
-		rc = append(j, &header, err);
+		rc = json_lines_append(&j->file, &header, true, err);
 		sync_folder(dir);
 	}
 	strbuf_release(&header);
@@ -501,8 +393,6 @@ void profile_journal_close(struct profile_journal *j)
 	for (size_t i = 0; j->run && i < j->plan->n; i++)
 		profile_outcome_release(&j->run[i]);
 	free(j->run);
-	free(j->path);
-	if (j->fd >= 0)
-		close(j->fd);
-	*j = (struct profile_journal){ .fd = -1 };
+	json_lines_close(&j->file);
+	*j = (struct profile_journal){ .file.fd = -1 };
 }

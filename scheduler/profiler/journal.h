@@ -1,10 +1,8 @@
 /* The journal of a campaign: JSON lines, the design first and then one line for each finished measurement.
  * Each line is written and synced before anything else happens, so what was measured survives if the program
- * is killed.
+ * is killed (common/json/lines.h).
  *
- * If there are several lines about one run, the last one counts: an unstable run is measured again. A torn
- * last line (the program died while it wrote) is cut off. Damage anywhere else is an error, because more may
- * be damaged than one sees. */
+ * If there are several lines about one run, the last one counts: an unstable run is measured again. */
 #ifndef SCHEDULER_PROFILER_JOURNAL_H
 #define SCHEDULER_PROFILER_JOURNAL_H
 
@@ -12,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/err.h"
+#include "common/json/lines.h"
 #include "scheduler/profiler/plan.h"
 
 #define PROFILE_JOURNAL_VERSION 1
@@ -64,9 +62,7 @@ double profile_outcome_spread(const struct profile_outcome *o);
 struct profile_journal {
 	const struct profile_design *design; /* both borrowed since it was opened */
 	const struct profile_plan *plan;
-	char *path;
-	int fd;                       /* -1: read only */
-	long long len;                /* of what is whole */
+	struct json_lines file;
 	struct profile_outcome *run;  /* one for each run of the plan */
 	size_t n_done;
 	size_t n_cut;                 /* bytes of a torn last line */

@@ -61,7 +61,8 @@ struct run {
 	int master, slave, signals, terminal_log; /* of a job with a terminal */
 	bool timed_out, stopped; /* stopped: the daemon asked for it */
 	int64_t kill_at_ns, out_of_time_ns; /* boot time */
-	bool again; /* the child could not run the command, and may the next time */
+	bool made; /* the folder is there, and is ours */
+	bool again; /* the command could not be run, and may the next time */
 	char reason[RECORD_MAX_TEXT + 1], note[RECORD_MAX_TEXT + 1];
 };
 
@@ -73,6 +74,7 @@ bool write_all(int fd, const char *text, size_t len);
 /* A line for the daemon. If it does not listen any more, the records say the same. */
 void report(const char *what, const char *text);
 /* Of an error of the system: whether it is worth another try. */
+bool passes(int error); /* the machine lacks something, and may have it the next time */
 int code_of(int error);
 /* Ends the supervisor before it has changed anything. */
 void give_up(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
@@ -100,6 +102,7 @@ void withdraw_started(const struct run *r); /* the job never ran: another superv
 int finish(struct run *r);            /* writes DIR.exit; returns the exit code for main() */
 
 /* ---- supervisor_place.c ---- */
+void remove_folder(const struct run *r); /* of a command that did not run */
 bool make_folder(struct run *r);      /* false: the reason is set */
 void enter_cgroup(struct run *r);
 void kill_cgroup(const struct run *r);

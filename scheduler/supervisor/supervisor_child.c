@@ -36,6 +36,18 @@ __attribute__((format(printf, 2, 3), noreturn)) static void child_fail(int said_
 	_exit(127);
 }
 
+/* As child_fail(), but the machine lacks something, and may have it the next time. */
+__attribute__((noreturn)) static void child_lacks(const struct options *o, int said_fd, const char *what,
+						  const char *path, int error)
+{
+	/* its own limits may be too small */
+	bool own = (error == ENOMEM && o->as) || (error == EMFILE && o->nofile);
+
+	if (passes(error) && !own)
+		child_fail(said_fd, "%ccannot %s %s: %s", AGAIN, what, path, strerror(error));
+	child_fail(said_fd, "cannot %s %s: %s", what, path, strerror(error));
+}
+
 static void child_limits(const struct options *o, int said_fd)
 {
 	const struct {
@@ -84,20 +96,20 @@ static void child_log(const struct options *o, const char *name, int as_fd, int 
 	snprintf(path, sizeof path, "%s/%s", o->dir, name);
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
 	if (fd < 0)
-		child_fail(said_fd, "cannot write %s: %s", path, strerror(errno));
+		child_lacks(o, said_fd, "write", path, errno);
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		child_fail(said_fd, "%s is not a regular file", path);
 	if (fcntl(fd, F_SETFL, O_APPEND) || dup2(fd, as_fd) < 0)
-		child_fail(said_fd, "cannot use %s: %s", path, strerror(errno));
+		child_lacks(o, said_fd, "use", path, errno);
 	close(fd);
 }
 
-static void child_no_input(int said_fd)
+static void child_no_input(const struct options *o, int said_fd)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
-		child_fail(said_fd, "cannot open /dev/null: %s", strerror(errno));
+		child_lacks(o, said_fd, "open", "/dev/null", errno);
 	close(fd);
 }
 
@@ -140,11 +152,7 @@ static void child_exec(const struct options *o, int said_fd)
 		child_fail(said_fd, "no such file: %s", program);
 	if (error == EACCES)
 		child_fail(said_fd, "not executable: %s", program);
-	/* EAGAIN: its user has as many processes as the limit allows. ENOMEM: its own limit may be too small.
-	 */
-	if (error == EAGAIN || error == ENFILE || (error == ENOMEM && !o->as))
-		child_fail(said_fd, "%ccannot run %s: %s", AGAIN, program, strerror(error));
-	child_fail(said_fd, "cannot run %s: %s", program, strerror(error));
+	child_lacks(o, said_fd, "run", program, error); /* EAGAIN: its user has as many processes as may be */
 }
 
 __attribute__((noreturn)) static void child_main(const struct run *r, pid_t parent, int go_fd, int said_fd)
@@ -160,7 +168,7 @@ __attribute__((noreturn)) static void child_main(const struct run *r, pid_t pare
 			_exit(127);
 		errno = 0;
 	}
-	child_no_input(said_fd);
+	child_no_input(o, said_fd);
 	child_limits(o, said_fd);
 	if (o->cpus && parse_cpus(o->cpus, &cpus) && sched_setaffinity(0, sizeof cpus, &cpus))
 		child_fail(said_fd, "cannot run on the cpus %.100s: %s", o->cpus, strerror(errno));

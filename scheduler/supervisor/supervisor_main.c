@@ -45,6 +45,7 @@ static void hang_up(void)
 
 static int try_again(struct run *r)
 {
+	remove_folder(r); /* or the next attempt moves it away, and there is one more each time */
 	withdraw_started(r);
 	remove_cgroup(r);
 	report(REPORT_FAILED, r->reason);

@@ -41,14 +41,17 @@ bool make_folder(struct run *r)
 	/* The record was ours to make, so a folder that is there already belongs to a job that had the number
 	 * before. Its output must not be taken for this one's. */
 	if (o->identity && !move_away(o->dir)) {
+		r->again = passes(errno);
 		set_reason(r, "cannot move the folder %s of an earlier job away: %s", o->dir,
 			   strerror(errno));
 		return false;
 	}
 	if (mkdir(o->dir, 0700) && errno != EEXIST) {
+		r->again = passes(errno);
 		set_reason(r, "cannot make the folder %s: %s", o->dir, strerror(errno));
 		return false;
 	}
+	r->made = true;
 	fd = open(o->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st))
 		error = errno;
@@ -58,10 +61,22 @@ bool make_folder(struct run *r)
 		error = errno;
 	if (fd >= 0)
 		close(fd);
-	r->again = code_of(error) == SUPERVISOR_TRY_AGAIN;
+	r->again = passes(error);
 	if (error)
 		set_reason(r, "cannot give the folder %s to user %u: %s", o->dir, o->uid, strerror(error));
 	return !error;
+}
+
+void remove_folder(const struct run *r)
+{
+	int fd = r->made ? open(r->opt->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return;
+	unlinkat(fd, JOB_STDOUT, 0);
+	unlinkat(fd, JOB_STDERR, 0);
+	close(fd);
+	rmdir(r->opt->dir); /* not if the job's user has put something into it */
 }
 
 static bool put_file(const char *dir, const char *name, const char *text)

@@ -61,11 +61,15 @@ void report(const char *what, const char *text)
 		write_all(STDOUT_FILENO, line, (size_t)n);
 }
 
+bool passes(int error)
+{
+	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE || error == ENOSPC ||
+	       error == EDQUOT || error == EIO;
+}
+
 int code_of(int error)
 {
-	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE
-		       ? SUPERVISOR_TRY_AGAIN
-		       : SUPERVISOR_NOT_STARTED;
+	return passes(error) ? SUPERVISOR_TRY_AGAIN : SUPERVISOR_NOT_STARTED;
 }
 
 void give_up(int code, const char *fmt, ...)

@@ -78,4 +78,9 @@ void report_put_summary(const struct report_data *d, struct strbuf *out);
 void report_put_tables(const struct report_data *d, struct strbuf *out);
 void report_put_decision_times(const struct report_data *d, struct strbuf *out);
 
+/* ---- paper.c ---- */
+/* The page of the paper's experiment, from the paper.json that `compare --paper -o DIR` writes. */
+/* ERR_FORMAT names the member that is not as it should be. */
+int report_paper(const struct json *root, struct strbuf *out, struct err *err);
+
 #endif

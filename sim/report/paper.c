@@ -8,7 +8,7 @@
 #include "common/draw/html.h"
 #include "common/mem.h"
 #include "sim/report/chart.h"
-#include "sim/report/paper.h"
+#include "sim/report/data.h"
 
 #define MAX_JOBS 16
 #define MAX_SERIES SVG_SERIES

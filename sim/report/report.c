@@ -12,7 +12,6 @@
 #include "sim/report/chart.h"
 #include "sim/compare/folder.h"
 #include "sim/report/data.h"
-#include "sim/report/paper.h"
 
 static const struct report_figure_ops *const figure[] = {
 	&report_fig_attainment,  &report_fig_tradeoff, &report_fig_predicted, &report_fig_residuals,

@@ -25,6 +25,7 @@ static const enum metric main_metric[] = {
 	METRIC_MAPE,
 };
 #define N_MAIN (sizeof main_metric / sizeof *main_metric)
+#define FEW_JOBS 200.0 /* of fewer, a difference that could be chance is no wonder */
 #define N_FIRST 6 /* of them are about objectives and accuracy; two tables fit a page where one would not */
 
 static enum verdict verdict_of(const struct report_data *d, size_t policy, enum metric m)
@@ -149,56 +150,149 @@ static void put_merits(struct strbuf *out, const struct report_policy *p)
 		      word_metric(METRIC_ACCURACY_ZERO, p->metric[METRIC_ACCURACY_ZERO].mean));
 }
 
-/* The baseline, and what it stands for. */
-static void put_today(struct strbuf *out, const struct report_policy *p)
+static bool is_fixed(const struct report_policy *p)
 {
+	return !strncmp(p->name, "fixed:", 6);
+}
+
+/* What is done without us: the best single batch for all jobs; where there is none, the baseline. */
+static size_t find_today(const struct report_data *d)
+{
+	size_t best = SIZE_MAX;
+
+	for (size_t i = 0; i < d->policies.n; i++) {
+		double v = d->policies.policy[i].metric[METRIC_ACCURACY_ZERO].mean;
+
+		if (is_fixed(&d->policies.policy[i]) && !isnan(v) &&
+		    (best == SIZE_MAX || v > d->policies.policy[best].metric[METRIC_ACCURACY_ZERO].mean))
+			best = i;
+	}
+	return best == SIZE_MAX ? d->baseline : best;
+}
+
+static void put_today(const struct report_data *d, size_t today, struct strbuf *out)
+{
+	const struct report_policy *p = &d->policies.policy[today];
+
 	if (!isnan(p->batch))
 		strbuf_printf(out, "one batch for all jobs, as is done today (%s: %s, the best on a pilot)",
 			      p->name, word_number(p->batch));
+	else if (!is_fixed(p))
+		strbuf_printf(out, "%s, the baseline", p->name);
 	else
-		strbuf_printf(out, "%s, %s", p->name,
-			      strncmp(p->name, "fixed:", 6) ? "the baseline" : "which is what you do today");
+		strbuf_printf(out, "%s, which is %s", p->name,
+			      today == d->baseline ? "what you do today"
+						   : "the best single batch for all jobs");
+}
+
+/* "54.3 % and 0.61" */
+static void put_pair(struct strbuf *out, const struct report_policy *p)
+{
+	strbuf_printf(out, "%s and %s", word_percent(p->metric[METRIC_ATTAINMENT_ALL].mean),
+		      word_metric(METRIC_ACCURACY_ZERO, p->metric[METRIC_ACCURACY_ZERO].mean));
+}
+
+/* Ours, where another one leads, and the other single batches. */
+static void put_others(const struct report_data *d, size_t best, size_t other, struct strbuf *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->policies.n; i++) {
+		if (i == best || i == other || (i != d->focus && !is_fixed(&d->policies.policy[i])))
+			continue;
+		strbuf_printf(out, n++ ? "; %s: " : " %s: ", d->policies.policy[i].name);
+		put_pair(out, &d->policies.policy[i]);
+	}
+	if (n)
+		strbuf_puts(out, ".");
+}
+
+/* Jobs that were really seen: of those that were drawn from a history, the jobs of the history. */
+static double jobs_seen(const struct report_data *d)
+{
+	static const char drawn[] = "drawn from ";
+	const struct json *trace = json_get(d->compare, "trace");
+	const char *about = strstr(json_string(json_get(trace, "about"), ""), drawn);
+	double n = NAN;
+
+	if (!about || sscanf(about + sizeof drawn - 1, "%lf jobs", &n) != 1)
+		n = d->policies.policy[d->focus].metric[METRIC_JOBS].mean;
+	return round(n);
+}
+
+/* Could chance have made the difference between the two? Only what was paired with the baseline can be
+ * told. */
+static void put_sure(const struct report_data *d, size_t first, size_t second, struct strbuf *out)
+{
+	size_t tested = second == d->baseline ? first : first == d->baseline ? second : SIZE_MAX;
+	enum verdict v = tested == SIZE_MAX ? VERDICT_UNKNOWN : verdict_of(d, tested, METRIC_ACCURACY_ZERO);
+	const struct report_policy *a = &d->policies.policy[first], *b = &d->policies.policy[second];
+	double difference = a->metric[METRIC_ACCURACY_ZERO].mean - b->metric[METRIC_ACCURACY_ZERO].mean;
+	bool few = jobs_seen(d) < FEW_JOBS;
+	struct strbuf text = { 0 };
+
+	strbuf_printf(&text, "How sure is that? The difference of %s in accuracy between %s and %s ",
+		      word_metric(METRIC_ACCURACY_ZERO, fabs(difference)), a->name, b->name);
+	if (v == VERDICT_BETTER || v == VERDICT_WORSE)
+		strbuf_printf(&text, "is hardly chance (%s).",
+			      word_p(d->policies.policy[tested].versus[METRIC_ACCURACY_ZERO].p_holm));
+	else if (v == VERDICT_UNCLEAR || v == VERDICT_SAME)
+		strbuf_printf(&text, "could be chance: %s jobs are %s.", word_count(jobs_seen(d)),
+			      few ? "few" : "too few for it");
+	else
+		strbuf_printf(&text, "was not tested: %s.",
+			      d->replications < 2.0 ? "there is one replication" : "neither is the baseline");
+	html_element(out, "p class=\"lead\" id=\"sure\"", strbuf_text(&text));
+	strbuf_puts(out, "\n");
+	out->failed |= text.failed;
+	strbuf_release(&text);
 }
 
 /* Which policy should I use? The one whose users get most: the highest accuracy, a missed or rejected
- * objective counted as zero. The page says so only if the baseline, which stands for what is done today, is
- * clearly worse. */
+ * objective counted as zero. Its numbers first, beside those of one batch for all; then how sure that is. */
 static void put_answer(const struct report_data *d, struct strbuf *out)
 {
-	size_t best = report_best(&d->policies, METRIC_ACCURACY_ZERO, 1);
-	const struct report_policy *p, *today;
+	size_t best = report_best(&d->policies, METRIC_ACCURACY_ZERO, 1), today = find_today(d), other;
 	struct strbuf text = { 0 };
 
-	if (best == SIZE_MAX || d->baseline == SIZE_MAX || rivals(d) < 2)
+	if (best == SIZE_MAX || today == SIZE_MAX || rivals(d) < 2)
 		return;
-	p = &d->policies.policy[best];
-	today = &d->policies.policy[d->baseline];
+	other = best == today ? d->focus : today;
 	if (d->note) {
 		strbuf_printf(&text, "Which policy to use cannot be told from this: there is %s.", d->note);
-	} else if (best == d->baseline) {
-		strbuf_puts(&text, "Stay with ");
-		put_today(&text, p);
-		strbuf_puts(&text, ": ");
-		put_merits(&text, p);
-		strbuf_puts(&text, ". No other policy here does better.");
 	} else {
-		bool clear = verdict_of(d, best, METRIC_ACCURACY_ZERO) == VERDICT_BETTER;
+		strbuf_puts(&text, best == today ? "Stay with " : "Use ");
+		if (best == today)
+			put_today(d, today, &text);
+		else
+			strbuf_puts(&text, d->policies.policy[best].name);
+		strbuf_puts(&text, ": ");
+		put_merits(&text, &d->policies.policy[best]);
+		strbuf_puts(&text, ".");
+		if (other != best) {
+			bool plain = other != today || isnan(d->policies.policy[other].batch);
 
-		strbuf_printf(&text,
-			      clear ? "Use %s: " : "%s comes first, but is not clearly better: ", p->name);
-		put_merits(&text, p);
-		strbuf_puts(&text, ". With ");
-		put_today(&text, today);
-		strbuf_printf(&text, "%s that is %s and %s", isnan(today->batch) ? "," : "",
-			      word_percent(today->metric[METRIC_ATTAINMENT_ALL].mean),
-			      word_metric(METRIC_ACCURACY_ZERO, today->metric[METRIC_ACCURACY_ZERO].mean));
-		strbuf_printf(&text, " (difference in accuracy %s).",
-			      word_p(p->versus[METRIC_ACCURACY_ZERO].p_holm));
+			strbuf_puts(&text, " With ");
+			if (other == today)
+				put_today(d, today, &text);
+			else
+				strbuf_puts(&text, d->policies.policy[other].name);
+			strbuf_puts(&text, plain ? ", that is " : " that is ");
+			put_pair(&text, &d->policies.policy[other]);
+			strbuf_puts(&text, ".");
+		}
+		put_others(d, best, other, &text);
 	}
 	html_element(out, "p class=\"lead\" id=\"answer\"", strbuf_text(&text));
 	strbuf_puts(out, "\n");
 	out->failed |= text.failed;
 	strbuf_release(&text);
+	/* Where another one leads, ours is the one that was paired. */
+	if (!d->note && best != d->baseline && other != d->baseline && today != d->focus &&
+	    d->focus == d->baseline)
+		put_sure(d, d->focus, today, out);
+	else if (!d->note && other != best)
+		put_sure(d, best, other, out);
 }
 
 void report_put_summary(const struct report_data *d, struct strbuf *out)

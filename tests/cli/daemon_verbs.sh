@@ -41,6 +41,8 @@ says err "999" "the job that never was is named"
 # ---- list ----
 expect 0 "a list" list
 that "a list has a header and a line a job" test "$(wc -l <"$dir/out")" -eq 5
+that "it has type, epochs, limit and progress" sh -c 'head -n 1 "$1" | grep -q "type .* epochs .* limit .* progress"' sh "$dir/out"
+says out "1 of 4" "how far a running job is"
 run list -q
 that "newest first" test "$(tr '\n' ' ' <"$dir/out")" = "$rejected $queued $long $done_job "
 run list -q --state queued,running
@@ -157,10 +159,12 @@ that "list: a mark that turns the writing round is escaped" grep -qF 'x\u202ey' 
 # ---- stats ----
 expect 0 "stats" stats
 that "promises kept come first" sh -c 'head -n 1 "$1" | grep -q "^promises     [0-9]* of [0-9]* kept"' sh "$dir/out"
+that "a lone tenant is not worth a table" sh -c '! grep -q standing "$1"' sh "$dir/out"
+that "bounds are told once" sh -c '[ "$(grep -c "within bound" "$1")" -eq 1 ]' sh "$dir/out"
 that "a storage that is well is not worth a line" sh -c '! grep -q storage "$1"' sh "$dir/out"
 expect 0 "stats -v" stats -v
 says out "storage      well" "the storage is well"
-says out "coverage of the bounds" "coverage by confidence"
+says out "within bound" "coverage by confidence"
 says out "uid $(id -u)" "who uses the machine"
 says out "learning     bounds follow the latest jobs" "whether bounds follow"
 run stats --json

@@ -212,8 +212,14 @@ expect 0 "another network is replayed" replay gen:poisson,jobs=20,gap=2,network=
 	--model "$dir/lenet5.model" -o "$dir/stranger" -q
 that "it is taken without a promise until nine have ended, as the daemon takes it" python3 -c "
 import csv
-promised = ''.join(r['promised'] for r in csv.DictReader(open('$dir/stranger/jobs.csv')))
+jobs = list(csv.DictReader(open('$dir/stranger/jobs.csv')))
+promised = ''.join(r['promised'] for r in jobs)
 assert promised.startswith('0' * 9) and promised.endswith('1' * 8), promised"
+that "its runs tell how long it takes: bounds are near the times then" python3 -c "
+import csv
+jobs = list(csv.DictReader(open('$dir/stranger/jobs.csv')))[9:]
+wide = [float(r['upper_s']) / float(r['run_s']) for r in jobs]
+assert max(wide) < 3 and sum(w >= 1 for w in wide) >= 10, wide"
 
 # ---- Ctrl-C ----
 "$postrider" replay gen:poisson,jobs=3000000,gap=0.01 --policy fixed:128 $fluid -o "$dir/stopped" >"$dir/out" 2>"$dir/err" &

@@ -47,6 +47,18 @@ if [ -e "$dir/clear/compare.json" ]; then
 	grep 'id="answer"' "$dir/clear/report.html" >"$dir/out"
 	says out "Use postrider: it meets 77.1" "the answer names the policy, and what it does"
 	says out "With fixed:96, which is what you do today, that is 54.3" "and what is done today"
+	grep 'id="sure"' "$dir/clear/report.html" >"$dir/out"
+	says out "between postrider and fixed:96 is hardly chance (p &lt; 0.0001)" "then how sure that is"
+	that "the answer comes first, then how sure it is" \
+		awk '/id="answer"/ { a = NR } /id="sure"/ { s = NR } /id="summary"/ { exit !(a && a < s && s < NR) }' "$dir/clear/report.html"
+	# The same numbers from few jobs, where the test tells nothing.
+	sed 's/"p_holm": 1e-06/"p_holm": 0.4/g; s/"p": 1e-06/"p": 0.4/g; s/"low": 0.1,/"low": -0.1,/g; s/"about": *"[^"]*"/"about": "70 jobs, drawn from 12 jobs over 60 s"/' "$dir/clear/compare.json" >"$dir/open.json"
+	cp "$dir/clear/compare.json" "$dir/kept.json"
+	mv "$dir/open.json" "$dir/clear/compare.json"
+	expect 0 "a comparison that could be chance" report "$dir/clear" -q
+	grep 'id="sure"' "$dir/clear/report.html" >"$dir/out"
+	says out "could be chance: 12 jobs are few" "that is said in words"
+	cp "$dir/kept.json" "$dir/clear/compare.json"
 	sed 's/"name": "fixed:96"/"name": "fixed:best", "batch": 96/; s/"baseline": "fixed:96"/"baseline": "fixed:best"/' \
 		"$dir/clear/compare.json" >"$dir/best.json" && mv "$dir/best.json" "$dir/clear/compare.json"
 	expect 0 "a comparison with the best batch for all" report "$dir/clear" -q

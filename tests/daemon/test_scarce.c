@@ -1,10 +1,15 @@
-/* Where the machine has no descriptors or processes to spare, admitted jobs wait with a reason and start when
- * it is over. None of them fails. */
+/* Where the machine lacks descriptors, processes or room on the disk, admitted jobs wait with a reason and
+ * start when it is over. None of them fails. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <dirent.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +105,75 @@ TEST(test_without_descriptors_jobs_wait)
 	fixture_open(&y);
 	fixture_configure(&y, "\"slots\":8,", "");
 	check(&y, RLIMIT_NOFILE, 0, "Too many open files", 0);
+}
+
+/* So many more files may be made in it. */
+static void leave_room(const char *dir, unsigned long more)
+{
+	struct statvfs v;
+	char data[64];
+
+	assert_int_equal(statvfs(dir, &v), 0);
+	snprintf(data, sizeof data, "nr_inodes=%lu,mode=0711", v.f_files - v.f_ffree + more);
+	assert_int_equal(mount("tmpfs", dir, "tmpfs", MS_REMOUNT, data), 0);
+}
+
+static size_t folders_moved_away(const char *dir)
+{
+	DIR *d = opendir(dir);
+	size_t n = 0;
+
+	assert_non_null(d);
+	for (struct dirent *e; (e = readdir(d));)
+		n += strstr(e->d_name, ".old-") != NULL;
+	closedir(d);
+	return n;
+}
+
+/* The folder of the runs is full, at each step: the record of the claim, the folder, its files, the record of
+ * the end. */
+TEST(test_on_a_full_disk_jobs_wait)
+{
+	struct fixture y;
+	struct talk *t;
+	char dir[160], id[24];
+	size_t waited = 0;
+
+	fixture_open(&y);
+	fixture_configure(&y, "\"slots\":8,", "");
+	snprintf(dir, sizeof dir, "%s/jobs", y.state);
+	if (mkdir(y.state, 0711) || mkdir(dir, 0711) ||
+	    mount("tmpfs", dir, "tmpfs", 0, "nr_inodes=100,mode=0711")) {
+		printf("skipped: no small file system can be mounted: %s\n", strerror(errno));
+		fixture_close(&y);
+		skip();
+	}
+	fixture_start(&y);
+	t = talk_open(&y);
+	for (unsigned long more = 0; more < 6; more++) {
+		uint64_t job;
+		struct json *v;
+
+		leave_room(dir, more);
+		job = submit(t, ",\"type\":\"line\"");
+		sleep_s(2.2); /* it is tried again meanwhile */
+		v = talk_ask(t, "{\"op\":\"status\",\"job\":\"%llu\"}", (unsigned long long)job);
+		if (!strcmp(text_at(v, "job.waiting.code"), "machine")) {
+			assert_non_null(strstr(text_at(v, "job.waiting.message"), "No space left on device"));
+			waited++;
+		}
+		json_free(v);
+		leave_room(dir, 1000);
+		json_free(await(t, job, "done"));
+		snprintf(id, sizeof id, "%llu", (unsigned long long)job);
+		assert_int_equal(fixture_runs(&y, 'B', id), 1);
+	}
+	assert_true(waited >= 3);
+	assert_int_equal(folders_moved_away(dir), 0);
+	talk_close(t);
+	fixture_stop(&y, SIGTERM);
+	umount2(dir, MNT_DETACH);
+	fixture_close(&y);
 }
 
 /* The daemon's own user has no process left. */

@@ -17,16 +17,22 @@ HOSTILE = "<img src=x onerror=\"document.title='run'\"><script>document.title='r
 PARAMS = {"network": {"kind": "word", "values": ["lenet5", "simplenet"], "default": "simplenet"},
           "epochs": {"kind": "integer", "min": 1, "max": 100, "default": 4},
           "samples": {"kind": "integer", "min": 100, "max": 60000, "default": 12000}}
+LEARNS = """awk -v n="$1" 'BEGIN {{ for (i = 1; i <= n; i++)
+    printf "{{\\"epoch\\":%d,\\"loss\\":%.4f,\\"accuracy\\":%.4f,\\"elapsed_s\\":%.2f}\\n", i, 2 / (1 + 0.3 * i), 1 - 0.5 / (1 + 0.3 * i), 0.1 * i }'
+sleep "$2"; echo "the last line" """
 TYPES = {"nap": {"argv": ["/bin/sh", "-c", "sleep $1; echo '{{\"epoch\":1,\"accuracy\":0.9}'", "x", "{nap}", "{batch}"],
                  "batches": [64, 128, 256, 512],
                  "params": dict(PARAMS, nap={"kind": "number", "min": 0, "max": 600, "default": 0.05})},
+         "learner": {"argv": ["/bin/sh", "-c", LEARNS, "x", "{epochs}", "{nap}", "{batch}"], "batches": [64, 128, 256, 512],
+                     "params": dict(PARAMS, epochs={"kind": "integer", "min": 1, "max": 1000, "default": 10},
+                                    nap={"kind": "number", "min": 0, "max": 600, "default": 0.05})},
          "digits": {"batches": [64, 128, 256, 512], "params": PARAMS},
          "young": {"batches": [64, 128], "params": PARAMS, "first_after": 1000}}
 
 
 def setUpModule():
     global site, token
-    site = Site(os.path.abspath(BIN), types=TYPES, tenants=2, slots=8)
+    site = Site(os.path.abspath(BIN), types=TYPES, tenants=2, slots=8, curves=True)
     for i in range(6):
         reply = site.ask({"op": "submit", "type": "nap", "slo_s": 3600 if i else 1e-5})
         assert reply["ok"], reply
@@ -123,8 +129,11 @@ class TestHttp(unittest.TestCase):
         guest = site.ask({"op": "token"}, uid=20001)["token"]
         r, v = http_ask("POST", "/api", '{"op":"hello"}', **bearer(guest))
         self.assertEqual((v["uid"], v["admin"]), (20001, False))
-        r, v = http_ask("POST", "/api", json.dumps({"op": "cancel", "job": site.queued[3]}), **bearer(guest))
-        self.assertEqual(v["error"]["code"], "not_permitted")
+        for op, job in (("cancel", site.queued[3]), ("output", site.running), ("output", "2")):
+            r, v = http_ask("POST", "/api", json.dumps({"op": op, "job": job}), **bearer(guest))
+            self.assertEqual(v["error"]["code"], "not_permitted", (op, job))
+        r, v = http_ask("POST", "/api", json.dumps({"op": "output", "job": "2"}), **bearer())
+        self.assertEqual((v["stdout"], v["curve"][0]["accuracy"]), ('{"epoch":1,"accuracy":0.9}\n', 0.9))
         site.ask({"op": "token", "revoke": True}, uid=20001)
         r, v = http_ask("POST", "/api", '{"op":"hello"}', **bearer(guest))
         self.assertEqual(r.status, 401)
@@ -230,13 +239,92 @@ class TestBrowser(unittest.TestCase):
                       windowsVirtualKeyCode=13)
         self.assertIsNotNone(page.until("document.querySelectorAll('#job .cand').length >= 4"))
         text = page.js("document.getElementById('job').innerText")
-        self.assertIn("lower_accuracy", text)
+        self.assertIn("less accurate", text)
         self.assertIn("chosen", text)
-        shown = page.js("[...document.querySelectorAll('#job .cand')].slice(0, 4).map((c) => c.children[2].textContent)")
-        d = site.ask({"op": "explain", "job": site.running})["decisions"][0]
+        shown = page.js("[...document.querySelectorAll('#job .cand')].slice(0, 4).map((c) => c.children[4].textContent)")
+        d = site.ask({"op": "explain", "job": site.running})["decisions"][-1]
         for c, t in zip(d["candidates"], shown):
             self.assertIn("%.4f" % c["accuracy"], t)
+        # by time and accuracy: a dot a candidate, the chosen one is the large one, and the limit is a line
+        picture = "document.querySelector('#job-decisions svg')"
+        self.assertEqual(page.js(picture + ".querySelectorAll('circle').length"), 4)
+        self.assertEqual(page.js(picture + ".querySelectorAll('.won').length"), 1)
+        self.assertIn("limit 60 min", page.js(picture + ".textContent"))
+        best = max((c for c in d["candidates"]), key=lambda c: c["accuracy"])
+        highest = page.js("[...%s.querySelectorAll('circle')].sort((a, b) => a.getAttribute('cy') - b.getAttribute('cy'))[0].textContent" % picture)
+        self.assertIn("accuracy %.3f" % best["accuracy"], highest)
         self.assertEqual(page.complaints(), [])
+
+    def panel(self, page, job, more=""):
+        page.js("document.querySelector('#ended button[aria-label^=\"job %s:\"], #rows .row[data-job=\"%s\"]').click()" % (job, job))
+        self.assertIsNotNone(page.until("window.postriderPanel && window.postriderPanel.job === '%s' %s" % (job, more), 20), page.complaints())
+
+    def test_a_job_has_its_curve_its_limit_and_its_output(self):
+        job = site.ask({"op": "submit", "type": "learner", "params": {"nap": 30, "epochs": 12}, "slo_s": 0.6,
+                        "best_effort": True})["job"]["job"]
+        page = self.opened()
+        self.assertIsNotNone(page.until("!!document.querySelector('#rows .row[data-job=\"%s\"]')" % job, 10))
+        self.assertIsNotNone(page.until("window.postrider.update.running.some((j) => j.job === '%s' && j.progress)" % job, 20))
+        self.panel(page, job)
+        told = site.ask({"op": "output", "job": job})
+        self.assertEqual([round(p["accuracy"], 4) for p in told["curve"]][-1], 0.8913)
+        self.assertEqual([p["epoch"] for p in told["curve"]], list(range(1, 13)))
+        self.assertIsNotNone(page.until("!!document.querySelector('#job-curve .area')", 10), "what was expected, with its band")
+        self.assertEqual(page.js("document.querySelectorAll('#job-curve svg .series').length"), 2)
+        self.assertIn("accuracy after 12 epochs: 0.891", page.js("document.querySelector('#job-curve desc').textContent").lower())
+        # 0.1 s an epoch, and a start-up that comes with the first: the limit of 0.6 s passes on the way
+        self.assertIn("limit 0.60 s", page.js("document.querySelector('#job-curve svg .name').textContent"))
+        self.assertRegex(page.js("document.getElementById('job-curve').innerText"), r"passes at epoch [4-7]")
+        self.assertIn('"epoch":12', page.js("document.getElementById('job-output').textContent"))
+        page.js("document.getElementById('job-output').focus()")
+        self.assertEqual(page.js("document.activeElement.id"), "job-output")
+        site.ask({"op": "cancel", "job": job})
+        self.assertIsNotNone(page.until("document.getElementById('job-facts').innerText.includes('cancelled')", 10))
+        self.assertEqual(page.complaints(), [])
+
+    def test_a_curve_grows_while_one_looks(self):
+        job = site.ask({"op": "submit", "type": "learner", "params": {"nap": 3, "epochs": 4}})["job"]["job"]
+        page = self.opened()
+        self.assertIsNotNone(page.until("!!document.querySelector('#rows .row[data-job=\"%s\"]')" % job, 10))
+        self.panel(page, job)
+        self.assertNotIn("the last line", page.js("document.getElementById('job-output').textContent"))
+        self.assertIsNotNone(page.until("document.getElementById('job-output').textContent.includes('the last line')", 20))
+        self.assertIsNotNone(page.until("document.getElementById('job-facts').innerText.includes('done')", 10))
+
+    def test_five_hundred_epochs_are_there_at_once(self):
+        job = site.ask({"op": "submit", "type": "learner", "params": {"nap": 0, "epochs": 500}})["job"]["job"]
+        page = self.opened()
+        self.assertIsNotNone(page.until("!!document.querySelector('#ended button[aria-label^=\"job %s:\"]')" % job, 20))
+        took = []
+        for _ in range(3):
+            page.js("window.postriderPanel = null")
+            self.panel(page, job)
+            took.append(page.js("window.postriderPanel.tookMs"))
+        self.assertIn("500 of 500 epochs", page.js("document.getElementById('job-curve').innerText"))
+        self.assertLess(min(took), 200, took)
+
+    def test_everything_of_the_panel_is_reached_by_the_keyboard(self):
+        page = self.opened()
+        self.panel(page, site.running)
+        reached = set()
+        for _ in range(40):
+            for kind in ("keyDown", "keyUp"):
+                page.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+            reached.add(page.js("document.activeElement.id || document.activeElement.getAttribute('aria-label') || document.activeElement.textContent"))
+            # what is reached is seen to be reached
+            self.assertNotEqual(page.js("getComputedStyle(document.activeElement).outlineStyle"), "none", reached)
+            if "span-day" in reached:
+                break
+        for name in ("token", "job-output", "Candidates", "Decision on arrival", "Cancel this job", "span-hour", "span-day"):
+            self.assertIn(name, reached)
+
+    def test_tiles_are_of_use_to_a_user(self):
+        page = self.opened()
+        text = page.js("document.getElementById('tiles').innerText")
+        for word in ("promises kept", "running", "waiting", "refused"):
+            self.assertIn(word, text)
+        for word in ("commit", "decision", "database"):
+            self.assertNotIn(word, text)
 
     def test_it_follows_when_a_job_ends(self):
         page = self.opened()
@@ -263,7 +351,7 @@ class TestBrowser(unittest.TestCase):
     def test_every_width_light_and_dark(self):
         shots = os.environ.get("SHOTS")
         for dark in (False, True):
-            for width in (390, 768, 1280, 1920):
+            for width in (390, 768, 1280, 1600):
                 page = self.opened(width=width, dark=dark)
                 page.js("document.querySelector('#rows .row').click()")
                 page.until("document.querySelectorAll('#job .cand').length >= 4")

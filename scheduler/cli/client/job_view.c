@@ -467,6 +467,40 @@ void job_view_block(const struct job_view *j, double now_s, struct strbuf *out)
 
 /* ---- a line ---- */
 
+double job_view_share(const struct job_view *j, double age_s, double now_s)
+{
+	double left_s = nearer(j->live.end_s, age_s), behind_s = age_of(j->r.started_ns, now_s);
+
+	if (j->r.state != JOB_RUNNING)
+		return NAN;
+	if (!isnan(left_s) && behind_s + left_s > 0.0)
+		return behind_s / (behind_s + left_s);
+	return j->live.epochs > 0.0 ? j->live.epoch / j->live.epochs : NAN;
+}
+
+void job_view_result(const struct job_view *j, bool brief, struct strbuf *out)
+{
+	bool well = brief && j->r.state == JOB_DONE && j->r.exit_code == 0;
+	char buf[JOB_VIEW_SPAN], a[40];
+
+	if (!isnan(j->t.response_s) && j->r.state != JOB_REJECTED)
+		strbuf_printf(out, " after %s", text_seconds(j->t.response_s, a));
+	/* The daemon's reason often is how it ended. */
+	if (!well && ending_words(j, buf, sizeof buf)[0] && !(j->r.reason && strstr(j->r.reason, buf)))
+		strbuf_printf(out, ", %s", buf);
+	if (!isnan(j->r.accuracy))
+		strbuf_printf(out, ", accuracy %s", text_accuracy(j->r.accuracy, a));
+	else if (without_accuracy(j))
+		strbuf_puts(out, ", " NO_ACCURACY);
+	if (!isnan(j->r.stopped_epoch))
+		strbuf_printf(out, ", stopped after epoch %g%s", j->r.stopped_epoch,
+			      gave_back(j) ? FOR_OTHERS : "");
+	if (j->r.slo_outcome)
+		strbuf_printf(out, ", limit %s", outcome_words(j, buf, sizeof buf));
+	if (j->r.reason && !gave_back(j))
+		strbuf_printf(out, ": %s", reason_words(j));
+}
+
 void job_view_line(const struct job_view *j, double age_s, struct strbuf *out)
 {
 	char buf[JOB_VIEW_SPAN], a[40];
@@ -486,31 +520,16 @@ void job_view_line(const struct job_view *j, double age_s, struct strbuf *out)
 			strbuf_puts(out, ", predicted to be late");
 		return;
 	}
-	if (!isnan(j->t.response_s) && j->r.state != JOB_REJECTED)
-		strbuf_printf(out, " after %s", text_seconds(j->t.response_s, a));
-	/* The daemon's reason often is how it ended. */
-	if (ending_words(j, buf, sizeof buf)[0] && !(j->r.reason && strstr(j->r.reason, buf)))
-		strbuf_printf(out, ", %s", buf);
-	if (!isnan(j->r.accuracy))
-		strbuf_printf(out, ", accuracy %s", text_accuracy(j->r.accuracy, a));
-	else if (without_accuracy(j))
-		strbuf_puts(out, ", " NO_ACCURACY);
-	if (!isnan(j->r.stopped_epoch))
-		strbuf_printf(out, ", stopped after epoch %g%s", j->r.stopped_epoch,
-			      gave_back(j) ? FOR_OTHERS : "");
-	if (j->r.slo_outcome)
-		strbuf_printf(out, ", limit %s", outcome_words(j, buf, sizeof buf));
-	if (j->r.reason && !gave_back(j))
-		strbuf_printf(out, ": %s", reason_words(j));
+	job_view_result(j, false, out);
 }
 
 /* ---- a row ---- */
 
 void job_view_header(struct cli_table *t)
 {
-	static const char *const name[] = { "job",           "state",   "type", "tenant", "batch",
-					    "epochs",        "cpus",    "slo",  "age",    "start",
-					    "predicted end", "outcome", "note" };
+	static const char *const name[] = { "job",      "state",         "type",    "tenant", "batch",
+					    "epochs",   "cpus",          "limit",   "age",    "start",
+					    "progress", "predicted end", "outcome", "note" };
 
 	for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
 		cli_table_add(t, "%s", name[i]);
@@ -525,8 +544,6 @@ static void add_note(struct cli_table *t, const struct job_view *j)
 	else if (j->live.waiting_message || j->live.waiting_code)
 		cli_table_add(t, "%s",
 			      j->live.waiting_message ? j->live.waiting_message : j->live.waiting_code);
-	else if (j->r.state == JOB_RUNNING && !isnan(j->live.epoch) && !isnan(j->live.epochs))
-		cli_table_add(t, "epoch %g of %g", j->live.epoch, j->live.epochs);
 	else if (gave_back(j))
 		cli_table_add(t, "stopped after epoch %g" FOR_OTHERS, j->r.stopped_epoch);
 	else if (j->r.reason)
@@ -541,6 +558,21 @@ static void add_note(struct cli_table *t, const struct job_view *j)
 		cli_table_add(t, NO_ACCURACY);
 	else
 		cli_table_add(t, "%s", j->r.tag ? j->r.tag : "");
+}
+
+/* "3 of 50", or by the time that is left; how far a job came that was stopped. */
+static void add_progress(struct cli_table *t, const struct job_view *j, double age_s, double now_s)
+{
+	double share = job_view_share(j, age_s, now_s);
+
+	if (j->r.state == JOB_RUNNING && !isnan(j->live.epoch) && !isnan(j->live.epochs))
+		cli_table_add(t, "%g of %g", j->live.epoch, j->live.epochs);
+	else if (!isnan(share))
+		cli_table_add(t, "%.0f %%", 100.0 * fmin(share, 0.99));
+	else if (job_view_ended(j) && !isnan(j->r.stopped_epoch) && !isnan(j->r.epochs))
+		cli_table_add(t, "%g of %g", j->r.stopped_epoch, j->r.epochs);
+	else
+		cli_table_add(t, "%s", "");
 }
 
 void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, double now_s)
@@ -562,6 +594,7 @@ void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, d
 	cli_table_seconds(t, age_of(j->r.submitted_ns, now_s));
 	cli_table_add(t, "%s",
 		      j->r.state == JOB_QUEUED ? in_seconds(nearer(j->live.start_s, age_s), buf) : "");
+	add_progress(t, j, age_s, now_s);
 	cli_table_add(t, "%s", live ? job_view_end(j, age_s, buf) : "");
 	if (j->r.slo_outcome)
 		cli_table_add(t, "%s", outcome_words(j, buf, sizeof buf));

@@ -31,7 +31,13 @@ void job_view_block(const struct job_view *j, double now_s, struct strbuf *out);
  * nearer by as much. */
 void job_view_line(const struct job_view *j, double age_s, struct strbuf *out);
 
-#define JOB_VIEW_ALIGN "rlllrrrrrrlll" /* of the table that rows go into */
+/* What became of a job that has ended: " after 12 s, accuracy 0.93, limit met, 3 s to spare". brief: an exit
+ * code of 0 goes without saying. */
+void job_view_result(const struct job_view *j, bool brief, struct strbuf *out);
+/* How much of a running job is done, by the time that is left or its epochs; NaN: not known. */
+double job_view_share(const struct job_view *j, double age_s, double now_s);
+
+#define JOB_VIEW_ALIGN "rlllrrrrrrrlll" /* of the table that rows go into */
 void job_view_header(struct cli_table *t);
 void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, double now_s);
 

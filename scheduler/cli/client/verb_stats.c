@@ -206,6 +206,14 @@ static void put_types(struct strbuf *out, const struct json *all, bool colour)
 	cli_table_release(&t);
 }
 
+/* A user alone, of no tenant of the configuration: there is nobody to share with. */
+static bool lone_user(const struct json *tenants)
+{
+	const char *name = json_string(json_get(json_first(tenants), "tenant"), "");
+
+	return json_size(tenants) == 1 && !strncmp(name, "uid ", 4);
+}
+
 static void put_tenants(struct strbuf *out, const struct json *all, bool colour)
 {
 	struct cli_table t;
@@ -318,6 +326,7 @@ static int stats(const struct cli *c, const struct json *v)
 {
 	struct strbuf out = { 0 };
 	bool colour = cli_colour(c);
+	const struct json *kept;
 	int code;
 
 	put_promises(&out, json_get(v, "slo"));
@@ -331,10 +340,13 @@ static int stats(const struct cli *c, const struct json *v)
 	put_cluster(&out, json_get(v, "cluster"));
 	put_health(&out, v, c->verbose);
 	put_learning(&out, json_get(v, "learning"));
-	put_coverage(&out, json_get(v, "coverage"), colour);
-	put_kept(&out, json_get(json_get(v, "learning"), "kept"), colour);
+	kept = json_get(json_get(v, "learning"), "kept");
+	if (c->verbose || !json_size(kept)) /* else it says the same, without what was so lately */
+		put_coverage(&out, json_get(v, "coverage"), colour);
+	put_kept(&out, kept, colour);
 	put_types(&out, json_get(v, "types"), colour);
-	put_tenants(&out, json_get(v, "tenants"), colour);
+	if (c->verbose || !lone_user(json_get(v, "tenants")))
+		put_tenants(&out, json_get(v, "tenants"), colour);
 	code = cli_finish(c, &out);
 	strbuf_release(&out);
 	return code;

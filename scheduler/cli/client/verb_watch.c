@@ -1,4 +1,4 @@
-/* `postrider watch`: on a terminal a table that is kept up to date, elsewhere one line per event. */
+/* `postrider watch`: on a terminal a picture that is kept up to date, elsewhere one line per event. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -240,11 +240,13 @@ int verb_watch(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "watch",
 		.synopsis = "[JOB] [--jsonl] [--timeout TIME]",
-		.what = "Shows what happens: on a terminal as a table that is kept up to date, elsewhere as "
-			"one line\n"
-			"per event. With a job it ends when the job has ended, otherwise with Ctrl-C (exit "
-			"code 130)\n"
-			"or --timeout (124). The exit code is 5 if the daemon stops.",
+		.what = "Shows what happens: on a terminal running jobs with their progress, those that wait "
+			"and the\n"
+			"latest that ended, kept up to date; elsewhere one line per event. With a job it "
+			"ends when\n"
+			"the job has ended, otherwise with Ctrl-C (exit code 130) or --timeout (124). If "
+			"the\n"
+			"daemon stops, the exit code is 5.",
 		.option = option,
 		.max_args = 1,
 		.examples = "  postrider watch\n"

@@ -1,4 +1,5 @@
-/* The screen of `postrider watch`: a table of jobs that is drawn again in its place. */
+/* The screen of `postrider watch`: running jobs with their progress, those that wait and the latest that
+ * ended, drawn again in its place. */
 #ifndef SCHEDULER_CLI_CLIENT_WATCH_SCREEN_H
 #define SCHEDULER_CLI_CLIENT_WATCH_SCREEN_H
 
@@ -16,6 +17,7 @@ struct watch_row {
 struct watch_screen {
 	struct watch_row *row; size_t n, cap;
 	char notice[224];     /* the last thing the daemon said about itself */
+	size_t kept, broken;  /* promises of jobs that ended meanwhile */
 	size_t drawn;         /* lines on the screen now */
 	bool colour, hidden;  /* the cursor */
 	struct strbuf out;

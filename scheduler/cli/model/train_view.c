@@ -163,13 +163,17 @@ out:
 }
 
 static void print_target(struct strbuf *out, const struct cli *c, const struct model *m,
-			 const struct model_target *target, const char *column, const struct grid *g,
-			 const struct search_result *r, size_t best, enum search_by by)
+			 const struct train_report *r, bool is_time)
 {
+	const struct model_target *target = is_time ? &m->time : &m->accuracy;
+	const char *column = is_time ? m->schema->time : m->schema->accuracy;
+	const struct grid *g = is_time ? r->time_grid : r->accuracy_grid;
+
 	strbuf_printf(out, "%s: %zu row%s, %zu model%s tried, %s%s\n\n", cli_clean(column), target->n_rows,
 		      target->n_rows == 1 ? "" : "s", g->n, g->n == 1 ? "" : "s",
 		      target->scored_by[0] ? "scored by " : "no scores", cli_clean(target->scored_by));
-	print_tried(out, c, g, r, best, by);
+	print_tried(out, c, g, is_time ? r->time_result : r->accuracy_result,
+		    is_time ? r->time_best : r->accuracy_best, is_time ? r->time_by : r->accuracy_by);
 	print_importances(out, c, m, target);
 	strbuf_puts(out, "\n");
 }
@@ -177,11 +181,9 @@ static void print_target(struct strbuf *out, const struct cli *c, const struct m
 void train_view_text(struct strbuf *out, const struct cli *c, bool dry_run, const struct model *m,
 		     const struct train_report *r, const struct learning *l)
 {
-	print_target(out, c, m, &m->time, m->schema->time, r->time_grid, r->time_result, r->time_best,
-		     r->time_by);
+	print_target(out, c, m, r, true);
 	if (m->accuracy.predictor.ops)
-		print_target(out, c, m, &m->accuracy, m->schema->accuracy, r->accuracy_grid,
-			     r->accuracy_result, r->accuracy_best, r->accuracy_by);
+		print_target(out, c, m, r, false);
 	if (m->time.conformal.n)
 		strbuf_printf(out,
 			      "Bounds are based on %zu test errors, %zu of them independent (%s); 90 %% "

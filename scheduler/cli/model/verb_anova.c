@@ -131,8 +131,7 @@ static void put_signs(struct strbuf *out, const struct anova *a)
 		strbuf_puts(out, cli_clean(f->label[1]));
 	}
 	strbuf_puts(out, ".\nAn effect is half the change from -1 to +1; that of a product, how much one "
-			 "factor changes "
-			 "that of the other.\n\n");
+			 "factor changes that of the other.\n\n");
 }
 
 static void put_coefficients(struct strbuf *out, const struct anova *a, bool colour)
@@ -376,10 +375,8 @@ static int deliver(const struct cli *c, const struct options *o, const struct an
 	if (rc)
 		return rc;
 	if (o->two_level && !a->signs)
-		cli_notice(
-			c,
-			"--2k: a factor has more than two levels, so not every coefficient is an effect at "
-			"-1 and +1");
+		cli_notice(c, "--2k: a factor has more than two levels, so not every coefficient is an "
+			      "effect at -1 and +1");
 	if (a->n_not_extreme)
 		cli_notice(c, "--2k: %zu rows between the extremes left out", a->n_not_extreme);
 	for (size_t i = 0; i < a->n_notes; i++)
@@ -400,57 +397,55 @@ static int deliver(const struct cli *c, const struct options *o, const struct an
 	return rc;
 }
 
+#define AT(member) CLI_AT(struct options, member)
+static const struct cli_option option[] = {
+	{ 0, "schema", CLI_TEXT, "FILE", "a schema file: what the columns mean (default: built in)",
+	  AT(schema) },
+	{ 0, "target", CLI_TEXT, "COLUMN",
+	  "the column to explain: time (default), accuracy, or any\ncolumn of numbers", AT(target) },
+	{ 0, "factors", CLI_TEXT, "A,B,C", "columns that explain it (default: all that vary)", AT(factors) },
+	{ 0, "as", CLI_TEXT, "HOW", "numbers: one coefficient per factor (default);\nlevels: one per level",
+	  AT(as) },
+	{ 0, "order", CLI_COUNT, "N", "highest order of interactions (default: all)", AT(order) },
+	{ 0, "log", CLI_FLAG, NULL, "explain the logarithm of the target", AT(log) },
+	{ 0, "2k", CLI_FLAG, NULL,
+	  "use only rows where every number is its lowest or\nhighest: the 2^k r design, with effects at -1 "
+	  "and +1",
+	  AT(two_level) },
+	{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", AT(exclude) },
+	{ 0, "plot", CLI_TEXT, "FILE.svg", "draw the main effects and the interactions", AT(plot) },
+	{ 0, "residuals", CLI_TEXT, "FILE.svg",
+	  "draw the residuals: against fitted values, normal\nquantiles, the order of runs, the mean",
+	  AT(residuals) },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.verb = "anova",
+	.synopsis = "DATA.csv [options]",
+	.what = "Analysis of variance of a designed experiment: how much of the variation of the response\n"
+		"time each factor and each interaction of factors explains, and whether that is more than\n"
+		"chance. Numbers count as numbers unless you give --as levels; words are always levels.",
+	.option = option,
+	.json = true,
+	.output = "write the result here",
+	.min_args = 1,
+	.max_args = 1,
+	.examples = "  postrider anova runs.csv\n"
+		    "  postrider anova runs.csv --factors cpus,batch --as levels --plot effects.svg\n"
+		    "  postrider anova runs.csv --target accuracy --order 2 --json\n",
+};
+
 int verb_anova(int argc, char **argv)
 {
 	struct options o = { 0 };
-	const struct cli_option option[] = {
-		{ 0, "schema", CLI_TEXT, "FILE", "a schema file: what the columns mean (default: built in)",
-		  &o.schema },
-		{ 0, "target", CLI_TEXT, "COLUMN",
-		  "the column to explain: time (default), accuracy, or any\ncolumn of numbers", &o.target },
-		{ 0, "factors", CLI_TEXT, "A,B,C", "columns that explain it (default: all that vary)",
-		  &o.factors },
-		{ 0, "as", CLI_TEXT, "HOW",
-		  "numbers: one coefficient per factor (default);\nlevels: one per level", &o.as },
-		{ 0, "order", CLI_COUNT, "N", "highest order of interactions (default: all)", &o.order },
-		{ 0, "log", CLI_FLAG, NULL, "explain the logarithm of the target", &o.log },
-		{ 0, "2k", CLI_FLAG, NULL,
-		  "use only rows where every number is its lowest or\nhighest: the 2^k r design, with "
-		  "effects at "
-		  "-1 and +1",
-		  &o.two_level },
-		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
-		{ 0, "plot", CLI_TEXT, "FILE.svg", "draw the main effects and the interactions", &o.plot },
-		{ 0, "residuals", CLI_TEXT, "FILE.svg",
-		  "draw the residuals: against fitted values, normal\nquantiles, the order of runs, the mean",
-		  &o.residuals },
-		{ 0 },
-	};
-	const struct cli_usage usage = {
-		.verb = "anova",
-		.synopsis = "DATA.csv [options]",
-		.what = "Analysis of variance of a designed experiment: how much of the variation of the "
-			"response\n"
-			"time each factor and each interaction of factors explains, and whether that is more "
-			"than\n"
-			"chance. Numbers count as numbers unless you give --as levels; words are always "
-			"levels.",
-		.option = option,
-		.json = true,
-		.output = "write the result here",
-		.min_args = 1,
-		.max_args = 1,
-		.examples = "  postrider anova runs.csv\n"
-			    "  postrider anova runs.csv --factors cpus,batch --as levels --plot effects.svg\n"
-			    "  postrider anova runs.csv --target accuracy --order 2 --json\n",
-	};
 	struct cli_input in = { 0 };
 	struct anova *a = NULL;
 	struct err err = { 0 };
 	struct cli c;
 	int code, rc = 0;
 
-	if (!cli_parse(&c, &usage, argc, argv, &code))
+	if (!cli_parse_into(&c, &usage, &o, argc, argv, &code))
 		return code;
 	if (o.as && strcmp(o.as, "numbers") && strcmp(o.as, "levels"))
 		return cli_usage_error(&c, "--as %s: write numbers or levels", o.as);

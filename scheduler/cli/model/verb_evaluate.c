@@ -420,8 +420,7 @@ static int evaluate(const struct cli *c, const struct options *o, const struct m
 	if (all.n_unstable)
 		cli_notice(c,
 			   "the model has no time for %zu of %zu rows, because its queue is unstable there; "
-			   "they "
-			   "are not scored",
+			   "they are not scored",
 			   all.n_unstable, all.n_rows);
 	if (all.n_time == 0) {
 		rc = err_fail(err, ERR_FORMAT, "%s: no row has a time to compare with", c->arg[1]);
@@ -442,35 +441,35 @@ out:
 	return rc;
 }
 
+#define AT(member) CLI_AT(struct options, member)
+static const struct cli_option option[] = {
+	{ 0, "confidence", CLI_CONFIDENCE, "C", "confidence of the upper bound (default: 0.9 or 90%)",
+	  AT(confidence) },
+	{ 0, "by", CLI_TEXT, "COLUMN", "also print the scores for each value of this column", AT(by) },
+	{ 0, "plot", CLI_TEXT, "FILE.svg", "draw actual against predicted values", AT(plot) },
+	{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", AT(exclude) },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.verb = "evaluate",
+	.synopsis = "MODEL DATA.csv [--confidence C] [--by COLUMN] [--plot FILE.svg] [--json]",
+	.what = "Tests a model on a table of runs. Prints the mean squared error, R2, the mean absolute\n"
+		"percentage error, the mean absolute error, and how many rows stay within the upper bound.\n"
+		"Use a table that the model was not trained on: on its own table a model looks too good.\n"
+		"Rows that the model's schema excludes are left out.",
+	.option = option,
+	.json = true,
+	.output = "write the report here instead of standard output",
+	.min_args = 2,
+	.max_args = 2,
+	.examples = "  postrider evaluate runs.model later.csv\n"
+		    "  postrider evaluate runs.model later.csv --by network --confidence 95%\n",
+};
+
 int verb_evaluate(int argc, char **argv)
 {
 	struct options o = { .confidence = 0.9 };
-	const struct cli_option option[] = {
-		{ 0, "confidence", CLI_CONFIDENCE, "C", "confidence of the upper bound (default: 0.9 or 90%)",
-		  &o.confidence },
-		{ 0, "by", CLI_TEXT, "COLUMN", "also print the scores for each value of this column", &o.by },
-		{ 0, "plot", CLI_TEXT, "FILE.svg", "draw actual against predicted values", &o.plot },
-		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
-		{ 0 },
-	};
-	const struct cli_usage usage = {
-		.verb = "evaluate",
-		.synopsis = "MODEL DATA.csv [--confidence C] [--by COLUMN] [--plot FILE.svg] [--json]",
-		.what = "Tests a model on a table of runs. Prints the mean squared error, R2, the mean "
-			"absolute\n"
-			"percentage error, the mean absolute error, and how many rows stay within the upper "
-			"bound.\n"
-			"Use a table that the model was not trained on: on its own table a model looks too "
-			"good.\n"
-			"Rows that the model's schema excludes are left out.",
-		.option = option,
-		.json = true,
-		.output = "write the report here instead of standard output",
-		.min_args = 2,
-		.max_args = 2,
-		.examples = "  postrider evaluate runs.model later.csv\n"
-			    "  postrider evaluate runs.model later.csv --by network --confidence 95%\n",
-	};
 	struct cli_input in = { 0 };
 	struct strbuf out = { 0 };
 	struct model *m = NULL;
@@ -478,7 +477,7 @@ int verb_evaluate(int argc, char **argv)
 	struct cli c;
 	int code, rc;
 
-	if (!cli_parse(&c, &usage, argc, argv, &code))
+	if (!cli_parse_into(&c, &usage, &o, argc, argv, &code))
 		return code;
 	if (o.plot && !strcmp(o.plot, "-"))
 		return cli_usage_error(&c, "--plot - : name a file");

@@ -342,13 +342,11 @@ static void say_rejected(const struct model *m, const struct answer *a)
 	if (d->beyond)
 		fprintf(stderr,
 			"%s %.6g is too far outside the training table for a promise: the model goes from "
-			"%.6g to "
-			"%.6g\n",
+			"%.6g to %.6g\n",
 			cli_clean(d->beyond), d->beyond_value, d->beyond_least, d->beyond_most);
 	else if (isnan(d->smallest_slo_s) && none_stable(d))
-		fprintf(stderr,
-			"the model predicts no time above 0, or its queue is unstable at this load, so that "
-			"there is no time to promise\n");
+		fprintf(stderr, "the model predicts no time above 0, or its queue is unstable at this load, "
+				"so that there is no time to promise\n");
 	else if (isnan(d->smallest_slo_s))
 		fprintf(stderr,
 			"no time can be promised at this confidence: the model has %zu independent test "
@@ -462,54 +460,51 @@ out:
 
 /* ---- the verb ---- */
 
+#define AT(member) CLI_AT(struct options, member)
+static const struct cli_option option[] = {
+	{ 0, "job", CLI_TEXT, "K=V,...", "one job, for example network=lenet5,cpus=4,njobs=2", AT(job) },
+	{ 0, "slo", CLI_DURATION, "TIME", "its time limit: 90, 90s, 15m, 2h, D-HH:MM:SS", AT(slo_s) },
+	{ 0, "candidates", CLI_TEXT, "N,...", "batch sizes to choose from (default: the model's)",
+	  AT(candidates) },
+	{ 0, "time-only", CLI_FLAG, NULL,
+	  "print the upper bound of the run time and nothing else, as\n`sbatch --time` takes it",
+	  AT(time_only) },
+	{ 0, "slo-column", CLI_TEXT, "NAME",
+	  "for a table: a column of time limits in seconds; adds the\nchance to meet them", AT(slo_column) },
+	{ 0, "confidence", CLI_CONFIDENCE, "C", "confidence of the upper bounds (default: 0.9 or 90%)",
+	  AT(confidence) },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.verb = "predict",
+	.synopsis = "MODEL DATA.csv [-o OUT.csv] [--slo-column NAME] [--confidence C]\n"
+		    "MODEL --job K=V,... [--slo TIME] [--candidates N,...] [--confidence C]\n"
+		    "      [--json | --time-only]",
+	.what = "Either adds predicted_time_s, upper_time_s, predicted_accuracy and extrapolated to every\n"
+		"row of a table. Or shows for one job what each batch size would do, and chooses the most\n"
+		"accurate one that meets the time limit (--slo). If no batch size is fast enough, the exit\n"
+		"code is 3 and the shortest possible limit is printed. With -q it prints only the choice.",
+	.option = option,
+	.json = true,
+	.output = "write the result here instead of standard output",
+	.min_args = 1,
+	.max_args = 2,
+	.examples = "  postrider predict runs.model new.csv -o predicted.csv\n"
+		    "  postrider predict runs.model new.csv --slo-column limit_s -o chances.csv\n"
+		    "  postrider predict runs.model --job network=lenet5,cpus=4,njobs=2 --slo 300s\n",
+};
+
 int verb_predict(int argc, char **argv)
 {
 	struct options o = { .slo_s = NAN, .confidence = 0.9 };
-	const struct cli_option option[] = {
-		{ 0, "job", CLI_TEXT, "K=V,...", "one job, for example network=lenet5,cpus=4,njobs=2",
-		  &o.job },
-		{ 0, "slo", CLI_DURATION, "TIME", "its time limit: 90, 90s, 15m, 2h, D-HH:MM:SS", &o.slo_s },
-		{ 0, "candidates", CLI_TEXT, "N,...", "batch sizes to choose from (default: the model's)",
-		  &o.candidates },
-		{ 0, "time-only", CLI_FLAG, NULL,
-		  "print the upper bound of the run time and nothing else, as\n`sbatch --time` takes it",
-		  &o.time_only },
-		{ 0, "slo-column", CLI_TEXT, "NAME",
-		  "for a table: a column of time limits in seconds; adds the\nchance to meet them",
-		  &o.slo_column },
-		{ 0, "confidence", CLI_CONFIDENCE, "C",
-		  "confidence of the upper bounds (default: 0.9 or 90%)", &o.confidence },
-		{ 0 },
-	};
-	const struct cli_usage usage = {
-		.verb = "predict",
-		.synopsis = "MODEL DATA.csv [-o OUT.csv] [--slo-column NAME] [--confidence C]\n"
-			    "MODEL --job K=V,... [--slo TIME] [--candidates N,...] [--confidence C]\n"
-			    "      [--json | --time-only]",
-		.what = "Either adds predicted_time_s, upper_time_s, predicted_accuracy and extrapolated to "
-			"every\n"
-			"row of a table. Or shows for one job what each batch size would do, and chooses the "
-			"most\n"
-			"accurate one that meets the time limit (--slo). If no batch size is fast enough, "
-			"the exit\n"
-			"code is 3 and the shortest possible limit is printed. With -q it prints only the "
-			"choice.",
-		.option = option,
-		.json = true,
-		.output = "write the result here instead of standard output",
-		.min_args = 1,
-		.max_args = 2,
-		.examples = "  postrider predict runs.model new.csv -o predicted.csv\n"
-			    "  postrider predict runs.model new.csv --slo-column limit_s -o chances.csv\n"
-			    "  postrider predict runs.model --job network=lenet5,cpus=4,njobs=2 --slo 300s\n",
-	};
 	struct strbuf out = { 0 };
 	struct model *m = NULL;
 	struct err err = { 0 };
 	struct cli c;
 	int code, rc;
 
-	if (!cli_parse(&c, &usage, argc, argv, &code))
+	if (!cli_parse_into(&c, &usage, &o, argc, argv, &code))
 		return code;
 	if (o.job && c.n_args > 1)
 		return cli_usage_error(&c, "give either --job or the table %s", c.arg[1]);

@@ -199,13 +199,11 @@ static void say_notices(const struct cli *c, const struct model *m, const struct
 		if (!in_words || r->choices >> i & 1)
 			cli_notice(c, "%s", r->notice[i]);
 	if (r->leaks)
-		cli_notice(c,
-			   "training and test rows have equal settings, so the scores are too good; --group "
-			   "COLUMNS keeps replications together");
+		cli_notice(c, "training and test rows have equal settings, so the scores are too good; "
+			      "--group COLUMNS keeps replications together");
 	if (!m->accuracy.predictor.ops)
-		cli_notice(c,
-			   "no accuracy to learn from: this model predicts time alone, so the fastest batch "
-			   "size will be chosen");
+		cli_notice(c, "no accuracy to learn from: this model predicts time alone, so the fastest "
+			      "batch size will be chosen");
 }
 
 /* ---- the verb ---- */
@@ -244,8 +242,7 @@ static void say_joined(const struct cli *c, const struct options *o, const struc
 	if (j->n_without || j->n_unfinished)
 		cli_notice(c,
 			   "%zu runs have no curve in %s and %zu have one that ends before their last epoch; "
-			   "these "
-			   "runs are used without a curve",
+			   "these runs are used without a curve",
 			   j->n_without, cli_clean(o->curves), j->n_unfinished);
 	if (j->n_strangers)
 		cli_notice(c, "%zu rows of %s belong to no run in %s", j->n_strangers, cli_clean(o->curves),
@@ -273,11 +270,20 @@ static void joined_release(struct joined *j)
 	csv_free(j->csv);
 }
 
-/* run: as in train.h. */
-static int train(const struct cli *c, const struct options *o, const struct table *t, const uint32_t *run,
-		 struct model **out_model, struct train_report *report, struct learning *out_learning,
-		 struct err *err)
+struct call { /* of the verb, and what comes of it */
+	const struct cli *c;
+	const struct options *o;
+	const struct table *table;
+	const uint32_t *run; /* as in train.h */
+	struct model *m;
+	struct train_report report;
+	struct learning learning;
+};
+
+static int train(struct call *k, struct err *err)
 {
+	const struct cli *c = k->c;
+	const struct options *o = k->o;
 	struct cli_progress progress = { .off = c->quiet };
 	struct train_params p = recipe_params(o->seed);
 	struct plan plan = { 0 };
@@ -291,15 +297,15 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	if (!rc && o->group)
 		rc = train_groups_parse(o->group, group_text, sizeof group_text, group, &p.n_groups, err);
 	if (!rc && o->split)
-		rc = train_split_parse(o->split, t, &levels, &p.split, err);
+		rc = train_split_parse(o->split, k->table, &levels, &p.split, err);
 	if (!rc)
 		rc = cli_created(created, sizeof created, err);
 	if (!rc)
 		rc = pool_new((size_t)c->threads, &p.ctx.pool, err);
 	if (rc)
 		goto out;
-	p.table = t;
-	p.run = run;
+	p.table = k->table;
+	p.run = k->run;
 	p.plain_bounds = o->plain_bounds;
 	p.believe_all = o->believe_all;
 	p.select = o->select ? &o->by_score : NULL;
@@ -316,14 +322,14 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	p.accuracy_grid = plan.accuracy ? plan.accuracy : &plan.one_accuracy;
 	p.group = group;
 	p.created = created;
-	rc = train_model(&p, out_model, report, err);
+	rc = train_model(&p, &k->m, &k->report, err);
 	cli_progress_end(&progress);
 	if (!rc && o->learning_curve)
-		rc = learning_run(&p, &report->time_grid->point[report->time_best], out_learning, err);
+		rc = learning_run(&p, &k->report.time_grid->point[k->report.time_best], &k->learning, err);
 	if (!rc && c->verbose)
 		cli_notice(c, "%zu models of time and %zu of accuracy in %.2f s on %zu threads", p.grid->n,
-			   report->accuracy_grid ? report->accuracy_grid->n : 0, clock_monotonic_s() - from_s,
-			   pool_threads(p.ctx.pool));
+			   k->report.accuracy_grid ? k->report.accuracy_grid->n : 0,
+			   clock_monotonic_s() - from_s, pool_threads(p.ctx.pool));
 out:
 	pool_free(p.ctx.pool);
 	plan_release(&plan);
@@ -331,9 +337,12 @@ out:
 }
 
 /* The model is written first, so that "written to" is true when it is printed. */
-static int deliver(const struct cli *c, const struct options *o, const struct table *t, const struct model *m,
-		   const struct train_report *r, const struct learning *l, struct err *err)
+static int deliver(const struct call *k, const struct table *t, struct err *err)
 {
+	const struct cli *c = k->c;
+	const struct options *o = k->o;
+	const struct model *m = k->m;
+	const struct learning *l = o->learning_curve ? &k->learning : NULL;
 	struct writer file = { 0 };
 	struct strbuf text = { 0 };
 	int rc = 0;
@@ -344,12 +353,12 @@ static int deliver(const struct cli *c, const struct options *o, const struct ta
 			rc = cli_write(c->output, &file.out, err);
 	}
 	if (!rc) {
-		say_notices(c, m, r, o->in_words);
+		say_notices(c, m, &k->report, o->in_words);
 		say_choice(c, m, t);
 		if (c->json)
-			train_view_json(&text, c, o->dry_run, m, r, o->learning_curve ? l : NULL);
+			train_view_json(&text, c, o->dry_run, m, &k->report, l);
 		else if (!c->quiet && !o->in_words)
-			train_view_text(&text, c, o->dry_run, m, r, o->learning_curve ? l : NULL);
+			train_view_text(&text, c, o->dry_run, m, &k->report, l);
 		if (text.len || text.failed)
 			rc = cli_write(NULL, &text, err);
 		if (!rc && o->plot)
@@ -393,77 +402,73 @@ static int check_usage(const struct cli *c, struct options *o)
 	return 0;
 }
 
+#define AT(member) CLI_AT(struct options, member)
+static const struct cli_option option[] = {
+	{ 0, "schema", CLI_TEXT, "FILE", "a schema file: what the columns mean (default: built in)",
+	  AT(schema) },
+	{ 0, "model", CLI_TEXT, "NAME", "use this model of time instead of searching", AT(model) },
+	{ 0, "policy", CLI_TEXT, "NAME", "train the model that this policy needs", AT(policy) },
+	{ 0, "set", CLI_TEXT, "K=V,...", "settings of the model, with --model or --policy", AT(set) },
+	{ 0, "grid", CLI_TEXT, "FILE", "a JSON file with the models and settings to try", AT(grid) },
+	{ 0, "search-rows", CLI_COUNT, "N",
+	  "search on at most N rows (default: 5000, with --policy\n2000; 0: all)", AT(search_rows) },
+	{ 0, "group", CLI_TEXT, "COLS", "keep rows together that are equal in these columns", AT(group) },
+	{ 0, "split", CLI_TEXT, "HOW",
+	  "how test rows are chosen: kfold:5 (default),\nholdout:20:0.2, leave-group, "
+	  "interpolate:COLUMN[:L,L],\n"
+	  "extrapolate:COLUMN[:BOUND]",
+	  AT(split) },
+	{ 0, "select", CLI_TEXT, "SCORE",
+	  "choose the best by mse, log-mse, mape, mae or r2 (default:\nlog-mse for time, mse for accuracy)",
+	  AT(select) },
+	{ 0, "learning-curve", CLI_FLAG, NULL, "how many runs are needed: the error against the runs",
+	  AT(learning_curve) },
+	{ 0, "plot", CLI_TEXT, "FILE.svg", "draw the learning curve", AT(plot) },
+	{ 0, "curves", CLI_TEXT, "FILE",
+	  "accuracy and time per epoch, as `profile` writes them:\nlearns from every epoch of a run",
+	  AT(curves) },
+	{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", AT(exclude) },
+	{ 0, "seed", CLI_COUNT, "N", "seed of the random numbers (default: 1)", AT(seed) },
+	{ 0, "time-limit", CLI_DURATION, "TIME", "give up after this long, with exit code 124 and no model",
+	  AT(time_limit_s) },
+	{ 0, "plain-bounds", CLI_FLAG, NULL, "upper bounds of the same width for short and long jobs",
+	  AT(plain_bounds) },
+	{ 0, "believe-all", CLI_FLAG, NULL, "learn from rows whose times look wrong, too", AT(believe_all) },
+	{ 'n', "dry-run", CLI_FLAG, NULL, "train and report, but write no model", AT(dry_run) },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.verb = "train",
+	.synopsis = "DATA.csv -o MODEL [options]",
+	.what = "Learns response time and accuracy from a table of runs. Without --model or --policy it\n"
+		"tries many models, tests each on rows that it has not seen, and keeps the one with the\n"
+		"lowest mean squared error, for times that of their logarithms. With -q it prints only what "
+		"--json asks for.",
+	.option = option,
+	.json = true,
+	.threads = true,
+	.output = "write the model here",
+	.min_args = 1,
+	.max_args = 1,
+	.examples = "  postrider train runs.csv -o runs.model\n"
+		    "  postrider train runs.csv -o runs.model --curves curves.csv\n"
+		    "  postrider train runs.csv -o f.model --model forest --set trees=500,depth=9\n"
+		    "  postrider train runs.csv -o paper.model --policy courier\n"
+		    "  postrider train runs.csv -n --split extrapolate:njobs --json\n",
+};
+
 static int train_verb(int argc, char **argv, bool in_words)
 {
 	struct options o = { .seed = 1, .search_rows = NOT_GIVEN, .time_limit_s = NAN, .in_words = in_words };
-	const struct cli_option option[] = {
-		{ 0, "schema", CLI_TEXT, "FILE", "a schema file: what the columns mean (default: built in)",
-		  &o.schema },
-		{ 0, "model", CLI_TEXT, "NAME", "use this model of time instead of searching", &o.model },
-		{ 0, "policy", CLI_TEXT, "NAME", "train the model that this policy needs", &o.policy },
-		{ 0, "set", CLI_TEXT, "K=V,...", "settings of the model, with --model or --policy", &o.set },
-		{ 0, "grid", CLI_TEXT, "FILE", "a JSON file with the models and settings to try", &o.grid },
-		{ 0, "search-rows", CLI_COUNT, "N",
-		  "search on at most N rows (default: 5000, with --policy\n2000; 0: all)", &o.search_rows },
-		{ 0, "group", CLI_TEXT, "COLS", "keep rows together that are equal in these columns",
-		  &o.group },
-		{ 0, "split", CLI_TEXT, "HOW",
-		  "how test rows are chosen: kfold:5 (default),\nholdout:20:0.2, leave-group, "
-		  "interpolate:COLUMN[:L,L],\n"
-		  "extrapolate:COLUMN[:BOUND]",
-		  &o.split },
-		{ 0, "select", CLI_TEXT, "SCORE",
-		  "choose the best by mse, log-mse, mape, mae or r2 (default:\nlog-mse for time, mse for "
-		  "accuracy)",
-		  &o.select },
-		{ 0, "learning-curve", CLI_FLAG, NULL, "how many runs are needed: the error against the runs",
-		  &o.learning_curve },
-		{ 0, "plot", CLI_TEXT, "FILE.svg", "draw the learning curve", &o.plot },
-		{ 0, "curves", CLI_TEXT, "FILE",
-		  "accuracy and time per epoch, as `profile` writes them:\nlearns from every epoch of a run",
-		  &o.curves },
-		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
-		{ 0, "seed", CLI_COUNT, "N", "seed of the random numbers (default: 1)", &o.seed },
-		{ 0, "time-limit", CLI_DURATION, "TIME",
-		  "give up after this long, with exit code 124 and no model", &o.time_limit_s },
-		{ 0, "plain-bounds", CLI_FLAG, NULL, "upper bounds of the same width for short and long jobs",
-		  &o.plain_bounds },
-		{ 0, "believe-all", CLI_FLAG, NULL, "learn from rows whose times look wrong, too",
-		  &o.believe_all },
-		{ 'n', "dry-run", CLI_FLAG, NULL, "train and report, but write no model", &o.dry_run },
-		{ 0 },
-	};
-	const struct cli_usage usage = {
-		.verb = "train",
-		.synopsis = "DATA.csv -o MODEL [options]",
-		.what = "Learns response time and accuracy from a table of runs. Without --model or --policy "
-			"it\n"
-			"tries many models, tests each on rows that it has not seen, and keeps the one with "
-			"the\n"
-			"lowest mean squared error, for times that of their logarithms. With -q it prints "
-			"only what --json asks for.",
-		.option = option,
-		.json = true,
-		.threads = true,
-		.output = "write the model here",
-		.min_args = 1,
-		.max_args = 1,
-		.examples = "  postrider train runs.csv -o runs.model\n"
-			    "  postrider train runs.csv -o runs.model --curves curves.csv\n"
-			    "  postrider train runs.csv -o f.model --model forest --set trees=500,depth=9\n"
-			    "  postrider train runs.csv -o paper.model --policy courier\n"
-			    "  postrider train runs.csv -n --split extrapolate:njobs --json\n",
-	};
 	struct cli_input in = { 0 };
 	struct joined joined = { 0 };
-	struct train_report report = { 0 };
-	struct learning learning = { 0 };
-	struct model *m = NULL;
 	struct err err = { 0 };
 	struct cli c;
+	struct call k = { .c = &c, .o = &o };
 	int code, rc;
 
-	if (!cli_parse(&c, &usage, argc, argv, &code))
+	if (!cli_parse_into(&c, &usage, &o, argc, argv, &code))
 		return code;
 	code = check_usage(&c, &o);
 	if (code)
@@ -485,16 +490,18 @@ static int train_verb(int argc, char **argv, bool in_words)
 		o.measured_here = schema_is_measured(in.csv);
 	if (!rc && o.curves)
 		rc = join_open(&joined, &c, &o, &in, &err);
+	if (!rc) {
+		k.table = o.curves ? joined.table : in.table;
+		k.run = o.curves ? joined.curves->run : NULL;
+		rc = train(&k, &err);
+	}
 	if (!rc)
-		rc = train(&c, &o, o.curves ? joined.table : in.table, o.curves ? joined.curves->run : NULL,
-			   &m, &report, &learning, &err);
-	if (!rc)
-		rc = deliver(&c, &o, in.table, m, &report, &learning, &err);
+		rc = deliver(&k, in.table, &err);
 	code = rc == -ERR_STOPPED ? cli_out_of_time(o.time_limit_s, "no model is written")
 	       : rc               ? cli_fail(&err)
 				  : 0;
-	train_report_release(&report);
-	model_free(m);
+	train_report_release(&k.report);
+	model_free(k.m);
 	joined_release(&joined);
 	cli_input_release(&in);
 	return code;

@@ -2,7 +2,6 @@
 #ifndef SCHEDULER_CLI_MODEL_VIEWS_H
 #define SCHEDULER_CLI_MODEL_VIEWS_H
 
-#include "predictors/search/learning.h"
 #include "predictors/search/train.h"
 #include "scheduler/cli/cli.h"
 

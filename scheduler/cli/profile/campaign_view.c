@@ -395,7 +395,7 @@ void profile_summary_json(const struct profile_campaign *k, const struct profile
 	json_open(&w, '{');
 	json_kv_string(&w, "table", k->table);
 	json_kv_string(&w, "curves", k->curves);
-	json_kv_string(&w, "journal", k->journal.path);
+	json_kv_string(&w, "journal", k->journal.file.path);
 	json_kv_int(&w, "seed", (long long)k->design.seed);
 	json_kv_int(&w, "settings", (long long)k->plan.n_settings);
 	json_kv_int(&w, "runs", (long long)k->journal.n_done);

@@ -343,14 +343,13 @@ static int run_campaign(struct verb *v, struct err *err)
 		bar_wipe(v);
 		if (rc && k->journal.n_done < k->plan.n)
 			cli_notice(v->c, "%zu of %zu runs are saved in %s; the same command continues there",
-				   k->journal.n_done, k->plan.n, k->journal.path);
+				   k->journal.n_done, k->plan.n, k->journal.file.path);
 	}
 	if (!rc && k->signal)
 		fprintf(stderr,
 			"postrider: interrupted; the current run is dropped, %zu of %zu runs are saved in "
-			"%s; "
-			"the same command continues there\n",
-			k->journal.n_done, k->plan.n, cli_clean(k->journal.path));
+			"%s; the same command continues there\n",
+			k->journal.n_done, k->plan.n, cli_clean(k->journal.file.path));
 	profile_signals_release(&k->signals);
 	if (!rc && k->spent)
 		fprintf(stderr,
@@ -508,102 +507,90 @@ static int profile(struct verb *v)
 	return code;
 }
 
+#define AT(member) CLI_AT(struct options, member)
+static const struct cli_option option[] = {
+	{ 0, "factor", CLI_LIST, "NAME=A,B",
+	  "a factor and its levels; one level is a fixed value.\nMay be repeated; overrides the design file",
+	  AT(factor) },
+	{ 0, "design", CLI_TEXT, "HOW",
+	  "full: every combination (default); 2k: the lowest and\nhighest levels; lhs:N: a Latin hypercube "
+	  "of N runs",
+	  AT(design) },
+	{ 0, "replications", CLI_COUNT, "R", "how often each setting is measured (default: 1)",
+	  AT(replications) },
+	{ 0, "seed", CLI_COUNT, "N", "seed of the order, the hypercube and {seed} (default: 1)", AT(seed) },
+	{ 0, "command", CLI_TEXT, "'WORDS'", "the command, with {factor} placeholders; no shell is used",
+	  AT(command) },
+	{ 0, "accuracy", CLI_TEXT, "NAME",
+	  "name of the accuracy in the output, in text or in JSON lines\n(default: the usual names, val_acc "
+	  "before acc)",
+	  AT(accuracy) },
+	{ 0, "regex", CLI_TEXT, "RE", "or a regular expression whose (group) is the accuracy", AT(regex) },
+	{ 0, "curves", CLI_TEXT, "FILE", "write the accuracy per epoch to this file", AT(curves) },
+	{ 0, "workdir", CLI_TEXT, "DIR", "folder for journal and logs (default: OUT.csv.profile)",
+	  AT(workdir) },
+	{ 0, "timeout", CLI_DURATION, "TIME", "time limit of one run, for example 300s (default: 1h)",
+	  AT(timeout_s) },
+	{ 0, "budget", CLI_DURATION, "TIME",
+	  "end after this time, for example 3m, with the runs that tell\nmost; a run is cut at the end of an "
+	  "epoch",
+	  AT(budget_s) },
+	{ 0, "tries", CLI_COUNT, "K", "measure an unstable run at most K times (default: 3)", AT(tries) },
+	{ 0, "max-spread", CLI_TEXT, "SHARE",
+	  "a run is unstable if (longest - shortest) / mean of its\ncopies or replications is larger "
+	  "(default: 0.3; 0: never)",
+	  AT(max_spread) },
+	{ 0, "warm-up", CLI_FLAG, NULL, "run the first setting once, unmeasured, before the others",
+	  AT(warm_up) },
+	{ 0, "retry", CLI_FLAG, NULL, "measure failed and unstable runs again", AT(retry) },
+	{ 0, "restart", CLI_FLAG, NULL, "start again; the old journal becomes journal.jsonl.old",
+	  AT(restart) },
+	{ 0, "suggest", CLI_COUNT, "N", "print the N settings that are most worth measuring", AT(suggest) },
+	{ 0, "model", CLI_TEXT, "FILE", "use the uncertainty of this model for --suggest", AT(model) },
+	{ 0, "executor", CLI_TEXT, "NAME",
+	  "run the copies on a cluster: slurm, or an engine of --config\n(default: local, this machine)",
+	  AT(executor) },
+	{ 0, "config", CLI_TEXT, "FILE",
+	  "the configuration that has the engine of --executor, or whose\ntypes may run beside the job "
+	  "(default: those of run)",
+	  AT(config) },
+	{ 0, "no-mixed", CLI_FLAG, NULL, "measure no runs beside other types of jobs", AT(no_mixed) },
+	{ 'n', "dry-run", CLI_FLAG, NULL, "print the plan and its duration, but run nothing", AT(dry_run) },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.verb = "profile",
+	.synopsis = "FOLDER [options]\n[DESIGN.json] -o OUT.csv [options] [-- PROGRAM ARGUMENT...]",
+	.what = "Runs a designed experiment on a training command and writes a table of runs for train and\n"
+		"anova. Each run starts njobs copies of the command at the same time. Every finished run is\n"
+		"saved before the next one starts: if it is interrupted, the same command continues where\n"
+		"it stopped. The exit code is 1 if a run failed. In a FOLDER that init\n"
+		"made, the tables and the model that is trained on them are written there.",
+	.option = option,
+	.json = true,
+	.output = "write the table here, one row per copy",
+	.min_args = 0,
+	.max_args = 1,
+	.examples = "  postrider profile train-postrider\n"
+		    "  postrider profile configs/designs/courier-small.json -n -o runs.csv\n"
+		    "  postrider profile configs/designs/courier-small.json -o runs.csv --curves curves.csv\n"
+		    "  postrider profile --factor batch=64,512 --factor njobs=1,3 --replications 3 \\\n"
+		    "          -o runs.csv -- ./train.sh --batch {batch} --seed {seed}\n"
+		    "  postrider profile design.json -o runs.csv --executor slurm\n",
+};
+
 int verb_profile(int argc, char **argv)
 {
 	struct options o = {
 		.replications = UINT64_MAX, .seed = UINT64_MAX, .tries = UINT64_MAX, .suggest = UINT64_MAX
-	};
-	const struct cli_option option[] = {
-		{ 0, "factor", CLI_LIST, "NAME=A,B",
-		  "a factor and its levels; one level is a fixed value.\nMay be repeated; overrides the "
-		  "design file",
-		  &o.factor },
-		{ 0, "design", CLI_TEXT, "HOW",
-		  "full: every combination (default); 2k: the lowest and\nhighest levels; lhs:N: a Latin "
-		  "hypercube of N runs",
-		  &o.design },
-		{ 0, "replications", CLI_COUNT, "R", "how often each setting is measured (default: 1)",
-		  &o.replications },
-		{ 0, "seed", CLI_COUNT, "N", "seed of the order, the hypercube and {seed} (default: 1)",
-		  &o.seed },
-		{ 0, "command", CLI_TEXT, "'WORDS'",
-		  "the command, with {factor} placeholders; no shell is used", &o.command },
-		{ 0, "accuracy", CLI_TEXT, "NAME",
-		  "name of the accuracy in the output, in text or in JSON lines\n(default: the usual names, "
-		  "val_acc before acc)",
-		  &o.accuracy },
-		{ 0, "regex", CLI_TEXT, "RE", "or a regular expression whose (group) is the accuracy",
-		  &o.regex },
-		{ 0, "curves", CLI_TEXT, "FILE", "write the accuracy per epoch to this file", &o.curves },
-		{ 0, "workdir", CLI_TEXT, "DIR", "folder for journal and logs (default: OUT.csv.profile)",
-		  &o.workdir },
-		{ 0, "timeout", CLI_DURATION, "TIME", "time limit of one run, for example 300s (default: 1h)",
-		  &o.timeout_s },
-		{ 0, "budget", CLI_DURATION, "TIME",
-		  "end after this time, for example 3m, with the runs that tell\nmost; a run is cut at the "
-		  "end "
-		  "of an epoch",
-		  &o.budget_s },
-		{ 0, "tries", CLI_COUNT, "K", "measure an unstable run at most K times (default: 3)",
-		  &o.tries },
-		{ 0, "max-spread", CLI_TEXT, "SHARE",
-		  "a run is unstable if (longest - shortest) / mean of its\ncopies or replications is larger "
-		  "(default: 0.3; 0: never)",
-		  &o.max_spread },
-		{ 0, "warm-up", CLI_FLAG, NULL, "run the first setting once, unmeasured, before the others",
-		  &o.warm_up },
-		{ 0, "retry", CLI_FLAG, NULL, "measure failed and unstable runs again", &o.retry },
-		{ 0, "restart", CLI_FLAG, NULL, "start again; the old journal becomes journal.jsonl.old",
-		  &o.restart },
-		{ 0, "suggest", CLI_COUNT, "N", "print the N settings that are most worth measuring",
-		  &o.suggest },
-		{ 0, "model", CLI_TEXT, "FILE", "use the uncertainty of this model for --suggest", &o.model },
-		{ 0, "executor", CLI_TEXT, "NAME",
-		  "run the copies on a cluster: slurm, or an engine of --config\n(default: local, this "
-		  "machine)",
-		  &o.executor },
-		{ 0, "config", CLI_TEXT, "FILE",
-		  "the configuration that has the engine of --executor, or whose\ntypes may run beside the "
-		  "job "
-		  "(default: those of run)",
-		  &o.config },
-		{ 0, "no-mixed", CLI_FLAG, NULL, "measure no runs beside other types of jobs", &o.no_mixed },
-		{ 'n', "dry-run", CLI_FLAG, NULL, "print the plan and its duration, but run nothing",
-		  &o.dry_run },
-		{ 0 },
-	};
-	const struct cli_usage usage = {
-		.verb = "profile",
-		.synopsis = "FOLDER [options]\n[DESIGN.json] -o OUT.csv [options] [-- PROGRAM ARGUMENT...]",
-		.what = "Runs a designed experiment on a training command and writes a table of runs for "
-			"train and\n"
-			"anova. Each run starts njobs copies of the command at the same time. Every finished "
-			"run is\n"
-			"saved before the next one starts: if it is interrupted, the same command continues "
-			"where\n"
-			"it stopped. The exit code is 1 if a run failed. In a FOLDER that "
-			"init\n"
-			"made, the tables and the model that is trained on them are written there.",
-		.option = option,
-		.json = true,
-		.output = "write the table here, one row per copy",
-		.min_args = 0,
-		.max_args = 1,
-		.examples =
-			"  postrider profile train-postrider\n"
-			"  postrider profile configs/designs/courier-small.json -n -o runs.csv\n"
-			"  postrider profile configs/designs/courier-small.json -o runs.csv --curves "
-			"curves.csv\n"
-			"  postrider profile --factor batch=64,512 --factor njobs=1,3 --replications 3 \\\n"
-			"          -o runs.csv -- ./train.sh --batch {batch} --seed {seed}\n"
-			"  postrider profile design.json -o runs.csv --executor slurm\n",
 	};
 	struct cli c;
 	struct verb v = { .c = &c, .o = &o };
 	int code;
 
 	argc = cli_words(argc, argv, &o.word, &o.n_words);
-	if (!cli_parse(&c, &usage, argc, argv, &code))
+	if (!cli_parse_into(&c, &usage, &o, argc, argv, &code))
 		return code;
 	code = check_usage(&c, &o);
 	if (code)

@@ -3,7 +3,9 @@
 #ifndef SCHEDULER_CLI_SIM_COMPARE_VIEW_H
 #define SCHEDULER_CLI_SIM_COMPARE_VIEW_H
 
+#include "scheduler/cli/cli.h"
 #include "scheduler/cli/sim/sim_options.h"
+#include "sim/compare/paper_experiment.h"
 
 /* Where the numbers come from, the two tables, and the paired tests against the baseline: wins and losses. */
 void compare_view_print(const struct compare_result *r, const struct compare_params *p, bool colour,
@@ -32,5 +34,10 @@ void capacity_view_json(const struct sim_policy *p, const struct capacity *c, st
 void compare_view_row(struct cli_table *t, const char *first, ...) __attribute__((sentinel));
 /* "94.4 % [93.1, 95.6]"; buf of 64 bytes. */
 char *compare_view_share(const struct interval *v, char *buf);
+
+/* ---- paper_view.c ---- */
+/* The paper's experiment as people read it: our Table 9, Table 11, the data of Figures 9 and 10, and the
+ * same with many jobs. */
+void paper_view_print(const struct paper_result *r, bool colour, struct strbuf *out);
 
 #endif

@@ -1,5 +1,4 @@
 /* Prints the tables and figures of the paper's experiment. */
-#include "scheduler/cli/sim/paper_view.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/places.h"
-#include "scheduler/cli/sim/paper_view.h"
+#include "scheduler/cli/sim/compare_view.h"
 #include "scheduler/cli/sim/sim_options.h"
 #include "sim/compare/folder.h"
 
@@ -66,9 +66,8 @@ static int paper_prepare_world(struct compare_options *o, struct sim_setup *s, c
 	if (!p->spec) {
 		if (!own_table(table, sizeof table))
 			return err_fail(err, ERR_NOTFOUND,
-					"neither configs/" OWN_TABLE
-					" nor an installed one is there: name a table with --world "
-					"measured:TABLE.csv");
+					"neither configs/" OWN_TABLE " nor an installed one is there: name a "
+					"table with --world measured:TABLE.csv");
 		snprintf(world, size, "measured:%s", table);
 		p->spec = world;
 		if (!o->sim.cluster)
@@ -96,8 +95,7 @@ static int run_paper(const struct cli *c, struct compare_options *o, const char 
 	if (!rc && o->sim.dry_run) {
 		strbuf_printf(&out,
 			      "The experiment of the Courier paper in %s: its 5 jobs and %llu more, seed "
-			      "%llu.\nNothing was "
-			      "run.\n",
+			      "%llu.\nNothing was run.\n",
 			      cli_clean(s.params.world.spec), (unsigned long long)o->jobs,
 			      (unsigned long long)s.params.seed);
 	} else if (!rc) {
@@ -158,6 +156,26 @@ static const char *not_with_paper(const struct cli *c, const struct compare_opti
 
 /* ---- the verb ---- */
 
+static const struct cli_usage usage = {
+	.verb = "compare",
+	.synopsis = "TRACE --world W [--policies P,...] [--replications N] [--cluster C] [-o DIR]\n"
+		    "--from-history PATH --world W [options]\n"
+		    "--paper [--world measured:TABLE.csv] [--jobs N] [-o DIR] [--json]",
+	.what = "Replays the same jobs under several policies and prints how the policies differ, with\n"
+		"confidence intervals and paired tests. Every policy gets the same jobs and the same random\n"
+		"numbers. TRACE is written as for 'postrider replay'. Models are trained here, never on the\n"
+		"data that happens. The same input and seed give the same bytes, for any number of threads.",
+	.json = true,
+	.threads = true,
+	.output = "a folder for compare.json, jobs.csv and more (postrider report)",
+	.max_args = 1,
+	.examples = "  postrider compare gen:poisson,jobs=1000,gap=2 --world measured:runs.csv \\\n"
+		    "      --cluster cores=2,slots=5 -o DIR\n"
+		    "  postrider compare jobs.csv --world fluid --sweep slo.scale=0.5..2\n"
+		    "  postrider compare jobs.csv --world fluid --policies postrider --capacity 99%\n"
+		    "  postrider compare --paper\n",
+};
+
 int verb_compare(int argc, char **argv)
 {
 	struct cli_option option[SIM_OPTIONS + 1] = { { 0 } };
@@ -182,30 +200,7 @@ int verb_compare(int argc, char **argv)
 		  &o.jobs },
 	};
 	enum { N_OWN = sizeof own / sizeof own[0] };
-	const struct cli_usage usage = {
-		.verb = "compare",
-		.synopsis = "TRACE --world W [--policies P,...] [--replications N] [--cluster C] [-o DIR]\n"
-			    "--from-history PATH --world W [options]\n"
-			    "--paper [--world measured:TABLE.csv] [--jobs N] [-o DIR] [--json]",
-		.what = "Replays the same jobs under several policies and prints how the policies differ, "
-			"with\n"
-			"confidence intervals and paired tests. Every policy gets the same jobs and the same "
-			"random\n"
-			"numbers. TRACE is written as for 'postrider replay'. Models are trained here, never "
-			"on the\n"
-			"data that happens. The same input and seed give the same bytes, for any number of "
-			"threads.",
-		.option = option,
-		.json = true,
-		.threads = true,
-		.output = "a folder for compare.json, jobs.csv and more (postrider report)",
-		.max_args = 1,
-		.examples = "  postrider compare gen:poisson,jobs=1000,gap=2 --world measured:runs.csv \\\n"
-			    "      --cluster cores=2,slots=5 -o DIR\n"
-			    "  postrider compare jobs.csv --world fluid --sweep slo.scale=0.5..2\n"
-			    "  postrider compare jobs.csv --world fluid --policies postrider --capacity 99%\n"
-			    "  postrider compare --paper\n",
-	};
+	struct cli_usage u = usage;
 	const char *clash;
 	struct cli c;
 	size_t n;
@@ -216,7 +211,8 @@ int verb_compare(int argc, char **argv)
 	memcpy(option, own, sizeof own);
 	n = N_OWN + sim_options_list(&o.sim, &option[N_OWN]);
 	option[n] = (struct cli_option){ .name = NULL };
-	if (!cli_parse(&c, &usage, argc, argv, &code))
+	u.option = option;
+	if (!cli_parse(&c, &u, argc, argv, &code))
 		goto out;
 	clash = o.paper ? not_with_paper(&c, &o) : NULL;
 	if (clash) {

@@ -37,79 +37,66 @@ static int become_daemon(const struct cli *c, const char *dir, double at_least)
 	return 1;
 }
 
+#define N_OWN 4 /* options of this verb, and the end of the list */
+#define POLICIES                                                                                             \
+	"courier, courier-tuned, card, postrider, greedy, naive, boost,\nboost-full, queueing, anova, "      \
+	"fixed:B, greedy-oracle,\npriced-oracle or optimum"
+#define VERIFY "make the decisions of the daemon of --from-history\nagain, and compare them"
+#define AT_LEAST "of --verify: exit code 1 if a smaller share of the\njobs agrees: 0.99 or 99%"
+
+static const struct cli_usage usage = {
+	.verb = "replay",
+	.synopsis = "TRACE --policy P --world W [--cluster C] [--seed N] [-o DIR] [--json]\n"
+		    "--from-history PATH --policy P --world W [options]\n"
+		    "--from-history PATH --verify [--at-least SHARE] [--json]",
+	.what = "Replays the jobs of a trace in virtual time: the code of the daemon decides about each\n"
+		"job, and a simulated world determines what happens. TRACE is a file (.csv, .jsonl, .swf), "
+		"a\n"
+		"daemon's database, '-' for CSV on standard input, or gen:KIND,key=value,... for a "
+		"generated\n"
+		"trace. The same input and seed give the same bytes, for any number of threads.\n"
+		"\n"
+		"With --verify the daemon's own decisions are made again, from what it recorded: the share "
+		"of\n"
+		"jobs whose verdict, batch and epochs come out the same is printed, with each job that "
+		"differs\n"
+		"and the first number that does. The daemon may run; nothing is changed.",
+	.json = true,
+	.threads = true,
+	.output = "a folder for compare.json, jobs.csv and more (postrider report)",
+	.max_args = 1,
+	.examples = "  postrider replay gen:poisson,jobs=500,gap=20 --policy postrider --world fluid \\\n"
+		    "      --cluster cores=16\n"
+		    "  postrider replay --from-history /var/lib/postrider --policy courier \\\n"
+		    "      --world measured:runs.csv --cluster cores=2,slots=5 -o last-month\n"
+		    "  postrider replay jobs.csv --policy postrider --world fluid --capacity 99%\n"
+		    "  postrider replay --from-history /var/lib/postrider --verify --at-least 99%\n",
+};
+
 int verb_replay(int argc, char **argv)
 {
-	struct cli_option option[SIM_OPTIONS + 3] = { { 0 } };
+	struct cli_option option[SIM_OPTIONS + N_OWN] = { { 0 } };
 	char help[SIM_POLICY_HELP];
 	const char *policy = NULL;
 	double at_least = NAN;
 	bool verify = false;
 	struct sim_options o;
+	struct cli_usage u = usage;
 	struct strbuf command = { 0 };
-	const struct cli_usage usage = {
-		.verb = "replay",
-		.synopsis = "TRACE --policy P --world W [--cluster C] [--seed N] [-o DIR] [--json]\n"
-			    "--from-history PATH --policy P --world W [options]\n"
-			    "--from-history PATH --verify [--at-least SHARE] [--json]",
-		.what = "Replays the jobs of a trace in virtual time: the code of the daemon decides about "
-			"each\n"
-			"job, and a simulated world determines what happens. TRACE is a file (.csv, .jsonl, "
-			".swf), a\n"
-			"daemon's database, '-' for CSV on standard input, or gen:KIND,key=value,... for a "
-			"generated\n"
-			"trace. The same input and seed give the same bytes, for any number of threads.\n"
-			"\n"
-			"With --verify the daemon's own decisions are made again, from what it recorded: the "
-			"share of\n"
-			"jobs whose verdict, batch and epochs come out the same is printed, with each job "
-			"that differs\n"
-			"and the first number that does. The daemon may run; nothing is changed.",
-		.option = option,
-		.json = true,
-		.threads = true,
-		.output = "a folder for compare.json, jobs.csv and more (postrider report)",
-		.max_args = 1,
-		.examples =
-			"  postrider replay gen:poisson,jobs=500,gap=20 --policy postrider --world fluid \\\n"
-			"      --cluster cores=16\n"
-			"  postrider replay --from-history /var/lib/postrider --policy courier \\\n"
-			"      --world measured:runs.csv --cluster cores=2,slots=5 -o last-month\n"
-			"  postrider replay jobs.csv --policy postrider --world fluid --capacity 99%\n"
-			"  postrider replay --from-history /var/lib/postrider --verify --at-least 99%\n",
-	};
 	struct cli c;
 	size_t n;
 	int code;
 
 	sim_options_init(&o);
 	sim_command(argc, argv, &command);
-	option[0] = (struct cli_option){ 0,
-					 "policy",
-					 CLI_TEXT,
-					 "P",
-					 sim_policy_help("courier, courier-tuned, card, postrider, greedy, "
-							 "naive, boost,\nboost-full, queueing, anova, "
-							 "fixed:B, greedy-oracle,\npriced-oracle or optimum",
-							 help),
-					 &policy };
+	option[0] =
+		(struct cli_option){ 0, "policy", CLI_TEXT, "P", sim_policy_help(POLICIES, help), &policy };
 	n = 1 + sim_options_list(&o, &option[1]);
-	option[n++] = (struct cli_option){ 0,
-					   "verify",
-					   CLI_FLAG,
-					   NULL,
-					   "make the decisions of the daemon of --from-history\nagain, and "
-					   "compare them",
-					   &verify };
-	option[n++] =
-		(struct cli_option){ 0,
-				     "at-least",
-				     CLI_CONFIDENCE,
-				     "SHARE",
-				     "of --verify: exit code 1 if a smaller share of the\njobs agrees: 0.99 "
-				     "or 99%",
-				     &at_least };
+	option[n++] = (struct cli_option){ 0, "verify", CLI_FLAG, NULL, VERIFY, &verify };
+	option[n++] = (struct cli_option){ 0, "at-least", CLI_CONFIDENCE, "SHARE", AT_LEAST, &at_least };
 	option[n] = (struct cli_option){ .name = NULL };
-	if (!cli_parse(&c, &usage, argc, argv, &code))
+	u.option = option;
+	if (!cli_parse(&c, &u, argc, argv, &code))
 		goto out;
 	if (!verify && !isnan(at_least))
 		code = cli_usage_error(&c, "--at-least is of --verify");

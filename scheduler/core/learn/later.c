@@ -9,6 +9,7 @@
 #define MOST 1.0 /* of a spread, and of one score, however long a job took */
 #define UNKNOWN 0.2 /* spread, before any job has told */
 #define BORROWED 5 /* jobs that what all have counts for */
+#define WAITS_REACH 8.0
 
 static const struct adapt_who everybody = { .type = -1 };
 
@@ -55,6 +56,11 @@ struct later_effect later_of(const struct ledger *l, struct adapt_who who)
 		.shift = fmax(e.mean, 0.0),
 		.spread = fmax(e.spread, UNKNOWN * (1.0 - (double)e.n / LEDGER_RECENT)),
 	};
+}
+
+double waits_room_s(double end_s, double limit_s)
+{
+	return fmin(limit_s - end_s, WAITS_REACH * end_s);
 }
 
 void waits_observe(struct ledger *l, struct adapt_who who, double confidence, double share, bool held)

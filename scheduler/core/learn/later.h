@@ -13,8 +13,9 @@
  *
  * A job that has to wait is also overtaken: jobs that arrive later with less time to spare start before it,
  * which no look-ahead knows. They may take all that is left until its limit, and no more, as its promise
- * holds. So what such jobs teach is the part of that time which they took (waits_observe()), in a ledger of
- * its own. Only the bound that users see has it in it.
+ * holds; and where the limit is far away, not without end, as a queue runs empty now and then. So what such
+ * jobs teach is the part of that time which they took (waits_observe()), in a ledger of its own. Only the
+ * bound that users see has it in it.
  *
  * Chances and costs of decisions allow for it, and the bound that users see has it in it. The guard that
  * promises rest on has not: later jobs are admitted only if promises hold. Both numbers are kept by user and
@@ -36,8 +37,11 @@ void later_observe(struct ledger *l, struct adapt_who who, double confidence, do
                    double upper_s, double actual_s);
 struct later_effect later_of(const struct ledger *l, struct adapt_who who);
 
-/* A job with a promise that had to wait has ended. share: of the time between the end that was foreseen at
- * its arrival and its limit, the part that passed. held: it ended within the bound that its user was told. */
+/* The time that later jobs may take of a job which has to wait: what is left from the end that is foreseen
+ * (since its arrival) until its limit, but at most WAITS_REACH times as long as that end is away. */
+double waits_room_s(double end_s, double limit_s);
+/* A job with a promise that had to wait has ended. share: the part of the room it had at its arrival that
+ * passed. held: it ended within the bound that its user was told. */
 void waits_observe(struct ledger *l, struct adapt_who who, double confidence, double share, bool held);
 /* The part, in 0..1, that is not exceeded with this confidence. */
 double waits_share(const struct ledger *l, struct adapt_who who, double confidence);

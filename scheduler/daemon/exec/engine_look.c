@@ -1,5 +1,5 @@
 /* Looking at the cluster of an engine: how many cpus it has, and what others run there. One look is a few
- * questions (cluster.h), one after the other, in the engine's thread, every look_s. See engine_job.h. */
+ * questions (ops.h), one after the other, in the engine's thread, every look_s. See engine_job.h. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <poll.h>

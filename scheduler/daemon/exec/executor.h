@@ -50,8 +50,8 @@ struct exec_progress {
 struct executor_sink {
 	void *owner;
 	void (*started)(void *owner, uint64_t id, int64_t at_ns, pid_t pid);
-	/* It could not be started for want of descriptors, processes or memory. Nothing of it ran, and it is
-	 * not the executor's any more: start() it again later. */
+	/* It could not be started, because the machine lacks something for now. Nothing of it ran, and it
+	 * is not the executor's any more: start() it again later. */
 	void (*delayed)(void *owner, uint64_t id, const char *why);
 	/* An engine has it, or will get it, and has not started it: why. */
 	void (*waits)(void *owner, uint64_t id, const char *why);

@@ -311,7 +311,8 @@ static int open_report(int fd[2])
 
 bool spawn_error_passes(int error)
 {
-	return error == EMFILE || error == ENFILE || error == EAGAIN || error == ENOMEM;
+	return error == EMFILE || error == ENFILE || error == EAGAIN || error == ENOMEM || error == ENOSPC ||
+	       error == EDQUOT || error == EIO;
 }
 
 int spawn_order_new(const struct spawn_program *p, const struct exec_job *j, const char *cpus,

@@ -55,7 +55,7 @@ int spawn_order_new(const struct spawn_program *p, const struct exec_job *j, con
 /* Sets pid or error; takes as long as the machine is busy. `own_table`: this thread's descriptors are its
  * own, not those of the process. */
 void spawn_order_run(struct spawn_order *o, bool own_table);
-bool spawn_error_passes(int error); /* the machine lacks descriptors, processes or memory, for now */
+bool spawn_error_passes(int error); /* the machine lacks something, for now */
 int spawn_order_take_report(struct spawn_order *o); /* the end that is read; to be closed */
 void spawn_order_empty(struct spawn_order *o); /* nothing but the shell is left */
 void spawn_order_free(struct spawn_order *o);

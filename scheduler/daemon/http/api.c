@@ -12,8 +12,8 @@
 #include "common/mem.h"
 #include "scheduler/daemon/http/http_internal.h"
 
-static const char *const allowed[] = { "hello",   "stats",  "list",    "status",
-				       "explain", "models", "predict", "cancel" };
+static const char *const allowed[] = { "hello",  "stats",  "list",    "status", "explain",
+				       "output", "models", "predict", "cancel" };
 
 struct bridge {
 	struct http *h;
@@ -127,18 +127,20 @@ void api_request(struct http *h, struct evhttp_request *r, const struct http_who
 		http_error(r, 400, "bad_json", "the body is one request of the protocol, as JSON");
 		return;
 	}
+	/* One line; inside of a JSON string a raw line end is no JSON. First, so that what is checked is
+	 * what will be parsed. */
+	for (size_t i = 0; i < len; i++) {
+		if (body[i] == '\n' || body[i] == '\r')
+			body[i] = ' ';
+	}
 	if (!is_allowed(body, len)) {
 		http_error(r, 403, "not_permitted", "this op is not for pages; use the socket");
 		return;
 	}
-	b = bridge_new(h, r, who->uid);
+	b = bridge_new(h, r, who->token.uid);
 	if (!b) {
 		http_error(r, 503, "too_many_connections", "the daemon has no connection left for this");
 		return;
-	}
-	for (size_t i = 0; i < len; i++) { /* one line; inside of a JSON string a raw line end is no JSON */
-		if (body[i] == '\n' || body[i] == '\r')
-			body[i] = ' ';
 	}
 	evhttp_connection_set_closecb(b->connection, on_gone, b);
 	bufferevent_setcb(b->bev, on_reply, NULL, on_end, b);

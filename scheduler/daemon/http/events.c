@@ -26,7 +26,8 @@ struct page {
 	struct page *next;
 	struct http *h;
 	struct evhttp_request *request;
-	bool known; /* it has a token */
+	struct http_who who;
+	uint64_t dropped; /* tokens, when its own was looked for last */
 };
 
 static void drop_page(struct page *p)
@@ -174,13 +175,38 @@ static void send_to(struct page *p, struct shared *s)
 		evbuffer_free(chunk);
 }
 
+static void end_page(struct page *p)
+{
+	struct evhttp_connection *c = evhttp_request_get_connection(p->request);
+
+	evhttp_connection_set_closecb(c, NULL, NULL);
+	evhttp_connection_set_timeout(c, HTTP_TIMEOUT_S);
+	evhttp_send_reply_end(p->request);
+	drop_page(p);
+}
+
+/* A token that was revoked, or has expired, opens no page any more, and so does not keep one open. */
+static void end_without_token(struct http *h)
+{
+	int64_t now_s = daemon_now_ns(h->d) / 1000000000;
+
+	for (struct page *p = h->pages, *next; p; p = next) {
+		next = p->next;
+		if (!p->who.known || (p->dropped == h->tokens.dropped && p->who.token.expires_s > now_s))
+			continue;
+		p->dropped = h->tokens.dropped;
+		if (!tokens_hold(&h->tokens, &p->who.token, now_s))
+			end_page(p);
+	}
+}
+
 static void tick(struct http *h, struct page *only)
 {
 	bool wanted[2] = { false, false };
 	struct daemon_span span = daemon_span_begin();
 
 	for (struct page *p = only ? only : h->pages; p; p = only ? NULL : p->next)
-		wanted[p->known] = true;
+		wanted[p->who.known] = true;
 	for (int known = 0; known < 2; known++) {
 		struct shared *s = wanted[known] ? mem_calloc(1, sizeof *s) : NULL;
 
@@ -190,7 +216,7 @@ static void tick(struct http *h, struct page *only)
 		write_update(h->d, known, &s->text);
 		for (struct page *p = only ? only : h->pages, *next; p; p = next) {
 			next = only ? NULL : p->next;
-			if (p->known == (known == 1))
+			if (p->who.known == (known == 1))
 				send_to(p, s);
 		}
 		release(NULL, 0, s);
@@ -213,6 +239,7 @@ void events_tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	h->changed = false;
+	end_without_token(h);
 	if (!h->pages)
 		return;
 	tick(h, NULL);
@@ -232,17 +259,42 @@ void http_changed(struct http *h)
 	plan(h, since_ms + SOON_MS >= gap_ms ? SOON_MS : gap_ms - (int)since_ms);
 }
 
+/* Without a token a page is open for as long as nobody else wants its place. False: there is none. */
+static bool end_oldest_unknown(struct http *h)
+{
+	struct page *oldest = NULL;
+
+	for (struct page *p = h->pages; p; p = p->next) /* the latest is the first */
+		oldest = p->who.known ? oldest : p;
+	if (oldest)
+		end_page(oldest);
+	return oldest != NULL;
+}
+
+static bool has_place(struct http *h, const struct http_who *who)
+{
+	size_t of_user = 0;
+
+	for (const struct page *p = h->pages; p && who->known; p = p->next)
+		of_user += p->who.known && p->who.token.uid == who->token.uid;
+	if (of_user && of_user >= http_share(h))
+		return false;
+	return h->n_pages + HTTP_SPARE < h->max_open || end_oldest_unknown(h);
+}
+
 void events_open(struct http *h, struct evhttp_request *r, const struct http_who *who)
 {
 	struct page *p = mem_calloc(1, sizeof *p);
 	struct evhttp_connection *c = evhttp_request_get_connection(r);
 
-	if (!p || h->n_pages + HTTP_SPARE >= h->max_open) {
+	if (!p || !has_place(h, who)) {
 		free(p);
 		http_error(r, 503, "too_many_connections", "too many pages are open");
 		return;
 	}
-	*p = (struct page){ .next = h->pages, .h = h, .request = r, .known = who->known };
+	*p = (struct page){
+		.next = h->pages, .h = h, .request = r, .who = *who, .dropped = h->tokens.dropped
+	};
 	h->pages = p;
 	h->n_pages++;
 	guard_headers(r, "text/event-stream");
@@ -256,11 +308,6 @@ void events_open(struct http *h, struct evhttp_request *r, const struct http_who
 
 void events_close(struct http *h)
 {
-	while (h->pages) {
-		struct page *p = h->pages;
-
-		evhttp_connection_set_closecb(evhttp_request_get_connection(p->request), NULL, NULL);
-		evhttp_send_reply_end(p->request);
-		drop_page(p);
-	}
+	while (h->pages)
+		end_page(h->pages);
 }

@@ -1,6 +1,7 @@
 /* Who may ask, and what every answer says about itself. A web page from elsewhere can make a browser send
  * requests to this machine; it cannot choose their Host and Origin. So both are checked, against the names of
  * the address that is listened on and those of the configuration. See http.h. */
+#include <event2/keyvalq_struct.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,7 +104,7 @@ bool guard_who(struct http *h, struct evhttp_request *r, struct http_who *out)
 	if (!given)
 		return true;
 	out->known = !strncasecmp(given, "Bearer ", 7) &&
-		     tokens_find(&h->tokens, given + 7, daemon_now_ns(h->d) / 1000000000, &out->uid);
+		     tokens_find(&h->tokens, given + 7, daemon_now_ns(h->d) / 1000000000, &out->token);
 	if (!out->known)
 		http_error(r, 401, "bad_token", "this token is not known, or has expired: postrider token");
 	return out->known;
@@ -149,8 +150,17 @@ bool guard_allows(struct http *h, struct evhttp_request *r)
 	const char *host = evhttp_find_header(in, "Host"), *origin = evhttp_find_header(in, "Origin");
 	const char *site = evhttp_find_header(in, "Sec-Fetch-Site");
 	const char *mode = evhttp_find_header(in, "Sec-Fetch-Mode");
+	int lengths = 0;
 	bool navigates = mode && !strcmp(mode, "navigate"); /* a link to the page is harmless */
 
+	for (const struct evkeyval *kv = in->tqh_first; kv; kv = kv->next.tqe_next)
+		lengths += !strcasecmp(kv->key, "Content-Length") ||
+			   !strcasecmp(kv->key, "Transfer-Encoding");
+	if (lengths > 1) { /* a proxy in front may believe the other one, and take the rest for a request */
+		evhttp_add_header(evhttp_request_get_output_headers(r), "Connection", "close");
+		http_error(r, 400, "bad_request", "the request says more than once how long its body is");
+		return false;
+	}
 	if (!host || !is_ours(h, host)) {
 		http_error(r, 421, "wrong_host",
 			   "this name is not one of the daemon's; an operator may add it to http.hosts");

@@ -26,22 +26,56 @@
  * job's, would not be heard. */
 static void sweep(struct http *h)
 {
-	for (size_t i = h->n_open; i-- > 0;) {
+	size_t kept = 0;
+
+	for (size_t i = 0; i < h->n_open; i++) {
 		bufferevent_event_cb on_event;
 
-		bufferevent_getcb(h->open[i], NULL, NULL, &on_event, NULL);
+		bufferevent_getcb(h->open[i].bev, NULL, NULL, &on_event, NULL);
 		if (on_event)
-			continue;
-		bufferevent_decref(h->open[i]);
-		h->open[i] = h->open[--h->n_open];
+			h->open[kept++] = h->open[i]; /* in the order in which they were last used */
+		else
+			bufferevent_decref(h->open[i].bev);
 	}
+	h->n_open = kept;
+}
+
+static size_t n_going(const struct http *h)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->n_open; i++)
+		n += h->open[i].going;
+	return n;
+}
+
+/* Whoever has shown no token goes first for one that comes, the longest unused of them: connections that say
+ * nothing, or listen without a token, keep nobody out. False: all have shown one. */
+static bool close_one(struct http *h)
+{
+	for (size_t i = 0; i < h->n_open; i++) {
+		struct place *p = &h->open[i];
+
+		if (p->known || p->going)
+			continue;
+		p->going = true;
+		/* evhttp hears that the peer has gone */
+		shutdown(bufferevent_getfd(p->bev), SHUT_RDWR);
+		return true;
+	}
+	return false;
 }
 
 /* While there is no room, nothing is accepted: who comes waits in the kernel's queue. */
 static void set_accepting(struct http *h)
 {
-	bool room = h->n_open < h->max_open;
+	bool room = h->n_open < h->max_open + HTTP_GOING;
 
+	if (room && h->n_open - n_going(h) >= h->max_open) {
+		room = false;
+		for (size_t i = 0; i < h->n_open; i++)
+			room |= !h->open[i].known && !h->open[i].going;
+	}
 	if (room == h->accepting)
 		return;
 	h->accepting = room;
@@ -66,14 +100,47 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
 
 	if (bev) /* nobody takes what comes while an answer or events are sent: it must not pile up */
 		bufferevent_setwatermark(bev, EV_READ, 0, HTTP_MAX_HEADERS + HTTP_MAX_BODY);
-	if (h->n_open == h->max_open)
+	if (h->n_open >= h->max_open)
 		sweep(h);
-	if (!bev || h->n_open == h->max_open) /* evhttp makes one that is not counted: the listener is off */
+	/* evhttp makes one that is not counted: the listener is off */
+	if (!bev || h->n_open == h->max_open + HTTP_GOING)
 		return bev;
+	if (h->n_open - n_going(h) >= h->max_open)
+		close_one(h);
 	bufferevent_incref(bev);
-	h->open[h->n_open++] = bev;
+	h->open[h->n_open++] = (struct place){ .bev = bev };
 	set_accepting(h);
 	return bev;
+}
+
+size_t http_share(const struct http *h)
+{
+	return h->max_open / HTTP_SHARE ? h->max_open / HTTP_SHARE : 1;
+}
+
+/* Its place is the last one now: it was used. NULL: by a request that asks for no token. */
+static void note_use(struct http *h, struct evhttp_request *r, const struct http_who *who)
+{
+	struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(r));
+	struct place own = { 0 };
+	size_t kept = 0, of_user = 0;
+
+	for (size_t i = 0; i < h->n_open; i++) {
+		if (h->open[i].bev == bev) {
+			own = h->open[i];
+			continue;
+		}
+		of_user += who && who->known && h->open[i].known && h->open[i].uid == who->token.uid;
+		h->open[kept++] = h->open[i];
+	}
+	if (!own.bev)
+		return;
+	if (who) {
+		own.known = who->known && of_user < http_share(h);
+		own.uid = who->token.uid;
+	}
+	h->open[kept] = own;
+	set_accepting(h);
 }
 
 /* ---- requests ---- */
@@ -154,16 +221,22 @@ static void answer(struct http *h, struct evhttp_request *r)
 
 	if (!guard_allows(h, r))
 		return;
+	note_use(h, r, NULL);
 	if (!route && method_fits(method, EVHTTP_REQ_GET) && send_file(r, path))
 		return;
-	if (!route)
+	if (!route) {
 		http_error(r, 404, "not_found", "there is nothing here");
-	else if (!method_fits(method, route->method) ||
-		 (method == EVHTTP_REQ_HEAD && route->answer == events_open))
-		http_error(r, 405, "bad_method", "this address needs another method");
-	else if (!guard_who(h, r, &who))
 		return;
-	else if (!who.known && !(route->sums && guard_is_local(h, r)))
+	}
+	if (!method_fits(method, route->method) ||
+	    (method == EVHTTP_REQ_HEAD && route->answer == events_open)) {
+		http_error(r, 405, "bad_method", "this address needs another method");
+		return;
+	}
+	if (!guard_who(h, r, &who))
+		return;
+	note_use(h, r, &who);
+	if (!who.known && !(route->sums && guard_is_local(h, r)))
 		http_error(r, 401, "no_token", "a token is needed: postrider token");
 	else
 		route->answer(h, r, &who);
@@ -241,7 +314,7 @@ static int serve(struct http *h, int fd, struct err *err)
 	h->listener = evhttp_bound_socket_get_listener(bound);
 	h->accepting = true;
 	h->max_open = h->d->setup->config->http.max_connections;
-	h->open = mem_calloc(h->max_open, sizeof *h->open);
+	h->open = mem_calloc(h->max_open + HTTP_GOING, sizeof *h->open);
 	h->sweep = event_new(h->d->base, -1, EV_PERSIST, on_sweep, h);
 	h->tick = event_new(h->d->base, -1, 0, events_tick, h);
 	if (!h->open || !h->sweep || !h->tick || event_add(h->sweep, &every))
@@ -313,7 +386,7 @@ void http_free(struct http *h)
 	tokens_close(&h->tokens);
 	/* before evhttp closes their descriptors, so that their events are gone by then */
 	for (size_t i = 0; i < h->n_open; i++)
-		bufferevent_decref(h->open[i]);
+		bufferevent_decref(h->open[i].bev);
 	if (h->server)
 		evhttp_free(h->server);
 	free(h->open);

@@ -16,7 +16,16 @@
 #define HTTP_MAX_HEADERS 16384 /* bytes of a request's line and headers */
 #define HTTP_MAX_BODY SERVER_MAX_LINE
 #define HTTP_SPARE 8           /* connections kept for requests beside those of open pages */
+#define HTTP_GOING 32          /* connections beyond the limit, while those that are closed for them end */
+#define HTTP_SHARE 4           /* a user's tokens keep one place in so many */
 #define HTTP_TIMEOUT_S 30      /* for a request to arrive, and between two of them */
+
+struct place {                 /* of a connection */
+	struct bufferevent *bev;
+	bool known;            /* its last request had a token of this user: it is not closed for others */
+	uid_t uid;
+	bool going;            /* it was closed for another one, and evhttp does not know yet */
+};
 
 struct http {
 	struct daemon *d;
@@ -26,7 +35,7 @@ struct http {
 	int port;
 	struct evconnlistener *listener;
 	bool accepting;
-	struct bufferevent **open; size_t n_open, max_open; /* connections */
+	struct place *open; size_t n_open, max_open; /* connections */
 	struct event *sweep, *tick;
 	struct tokens tokens;
 	struct page *pages; size_t n_pages; /* events.c */
@@ -35,12 +44,16 @@ struct http {
 };
 
 struct http_who {              /* asks */
-	bool known;            /* by a token */
-	uid_t uid;
+	bool known;            /* by this token */
+	struct token token;
 };
 
 struct page_file { const char *path, *type; const unsigned char *bytes; size_t len; };
 extern const struct page_file page_file[]; /* made by embed.sh; path NULL after the last */
+
+/* ---- http.c ---- */
+/* How many places of connections the tokens of a user keep. */
+size_t http_share(const struct http *h);
 
 /* ---- api.c, events.c ---- */
 void api_request(struct http *h, struct evhttp_request *r, const struct http_who *who);

@@ -98,6 +98,7 @@ static void drop(struct tokens *t, size_t i)
 {
 	memmove(t->one + i, t->one + i + 1, (t->n - i - 1) * sizeof *t->one);
 	t->n--;
+	t->dropped++;
 }
 
 /* Those that have expired, and of this user the oldest ones until there is room. */
@@ -160,19 +161,31 @@ size_t tokens_of(const struct tokens *t, uid_t uid, int64_t now_s)
 	return n;
 }
 
-bool tokens_find(const struct tokens *t, const char *text, int64_t now_s, uid_t *out)
+static const struct token *with_hash(const struct tokens *t, const unsigned char *hash, int64_t now_s)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (!memcmp(t->one[i].hash, hash, SHA256_BYTES) && t->one[i].expires_s > now_s)
+			return &t->one[i];
+	}
+	return NULL;
+}
+
+bool tokens_find(const struct tokens *t, const char *text, int64_t now_s, struct token *out)
 {
 	unsigned char hash[SHA256_BYTES];
+	const struct token *one;
 
 	if (strlen(text) >= TOKEN_TEXT)
 		return false;
 	/* The hashes are compared, not the secrets: how long that takes says nothing of a secret. */
 	sha256(text, strlen(text), hash);
-	for (size_t i = 0; i < t->n; i++) {
-		if (!memcmp(t->one[i].hash, hash, sizeof hash) && t->one[i].expires_s > now_s) {
-			*out = t->one[i].uid;
-			return true;
-		}
-	}
-	return false;
+	one = with_hash(t, hash, now_s);
+	if (one)
+		*out = *one;
+	return one != NULL;
+}
+
+bool tokens_hold(const struct tokens *t, const struct token *one, int64_t now_s)
+{
+	return with_hash(t, one->hash, now_s) != NULL;
 }

@@ -17,7 +17,11 @@
 #define TOKENS_PER_UID 16 /* the oldest one goes */
 
 struct token { unsigned char hash[SHA256_BYTES]; uid_t uid; int64_t expires_s; };
-struct tokens { char *path; struct token *one; size_t n, cap; };
+struct tokens {
+	char *path;
+	struct token *one; size_t n, cap;
+	uint64_t dropped;             /* how many were, since they were opened */
+};
 
 /* A file that is not there holds none; lines that make no sense are dropped with a warning. */
 int tokens_open(struct tokens *t, const char *state_dir, struct err *err);
@@ -26,7 +30,8 @@ int tokens_make(struct tokens *t, uid_t uid, int64_t now_s, int64_t expires_s, c
                 struct err *err);
 int tokens_revoke(struct tokens *t, uid_t uid, int64_t now_s, struct err *err); /* all of a user's */
 size_t tokens_of(const struct tokens *t, uid_t uid, int64_t now_s);
-/* The user of a token; false: there is no such token, or it has expired. */
-bool tokens_find(const struct tokens *t, const char *text, int64_t now_s, uid_t *out);
+/* False: there is no such token, or it has expired. */
+bool tokens_find(const struct tokens *t, const char *text, int64_t now_s, struct token *out);
+bool tokens_hold(const struct tokens *t, const struct token *one, int64_t now_s); /* still */
 
 #endif

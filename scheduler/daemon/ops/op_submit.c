@@ -141,7 +141,7 @@ void op_predict(struct request *r)
 static bool has_place(struct request *r)
 {
 	const struct config *c = r->d->setup->config;
-	size_t queued = sched_queued(r->d->sched) + r->d->waiting.n,
+	size_t queued = sched_queued(r->d->sched) + waiting_count(r->d),
 	       own = users_queued(&r->d->jobs.users, conn_uid(r->conn));
 	size_t left = queued < c->max_queued ? c->max_queued - queued : 0;
 

@@ -34,6 +34,7 @@ void op_token(struct request *r)
 		reply_error(r, "internal", NULL, NULL, "%s", err.text);
 		return;
 	}
+	http_changed(r->d->http); /* pages that were opened with a token that has gone */
 	reply_begin(r);
 	json_kv_string(&r->w, "token", revoke ? NULL : text);
 	json_kv_moment(&r->w, "expires_at", revoke ? 0 : until_s * 1000000000);

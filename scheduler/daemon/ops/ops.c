@@ -30,6 +30,7 @@ static const struct op {
 	{ "status", ANYBODY, op_status, { "job" } },
 	{ "list", ANYBODY, op_list, { "state", "type", "mine", "limit", "before" } },
 	{ "explain", ANYBODY, op_explain, { "job" } },
+	{ "output", ANYBODY, op_output, { "job" } },
 	{ "cancel", OWNER, op_cancel, { "job" } },
 	{ "started", OWNER, op_started, { "job" } },
 	{ "finished", OWNER, op_finished, { "job", "exit_code", "accuracy", "run_s" } },

@@ -71,6 +71,8 @@ void op_submit(struct request *r);
 void op_predict(struct request *r);
 void op_status(struct request *r);
 void op_explain(struct request *r);
+void op_output(struct request *r);
+void outputs_free(struct daemon *d); /* its thread, if there is one */
 void op_list(struct request *r);
 void op_cancel(struct request *r);
 void op_started(struct request *r);

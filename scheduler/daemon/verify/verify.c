@@ -440,8 +440,7 @@ static int input(struct run *r, const struct past_input *in, struct err *err)
 	} else if (!strcmp(in->what, INPUT_LOOKED)) {
 		turn(r);
 	} else if (!strcmp(in->what, INPUT_ADMITTED)) {
-		d->waiting.due = true;
-		waiting_turn(d);
+		waiting_until(d, in->job);
 	}
 	return job && job_state_live(job->row.state) ? happened(r, in, job, err) : 0;
 }

@@ -33,9 +33,10 @@ def percentile(values, p):
 
 
 class Site:
-    """postriderd with HTTP on a free port. `model`: with a model trained on the measured profile."""
+    """postriderd with HTTP on a free port. `model`: with a model trained on the measured profile; `curves`: which also knows the
+    accuracy of each epoch."""
 
-    def __init__(self, binaries, tenants=0, slots=2, model=True, types=None):
+    def __init__(self, binaries, tenants=0, slots=2, model=True, types=None, curves=False):
         self.dir = tempfile.mkdtemp(prefix="postrider-live.")
         os.chmod(self.dir, 0o755)
         self.binaries = binaries
@@ -55,9 +56,10 @@ class Site:
                                  for i in range(tenants)}
         if model:
             config["model"] = os.path.join(self.dir, "m.model")
-            subprocess.run([os.path.join(binaries, "postrider"), "train",
-                            os.path.join(ROOT, "configs/profiles/two-cores/runs.csv"), "-q", "--policy", "postrider",
-                            "-o", config["model"]], check=True)
+            table = os.path.join(ROOT, "configs/profiles/two-cores")
+            subprocess.run([os.path.join(binaries, "postrider"), "train", os.path.join(table, "runs.csv"), "-q",
+                            "--policy", "postrider", "-o", config["model"]]
+                           + (["--curves", os.path.join(table, "curves.csv")] if curves else []), check=True)
         self.config = os.path.join(self.dir, "config.json")
         with open(self.config, "w") as f:
             json.dump(config, f)

@@ -130,3 +130,13 @@ TEST(test_later_arrivals_are_learnt_by_user_and_type)
 		    later_of(l, newcomer).spread);
 	ledger_free(l);
 }
+
+/* Later jobs may take all that is left to the limit of a job that waits, or 8 times the time to its end. */
+TEST(test_a_distant_limit_leaves_no_more_room_than_a_queue_can_fill)
+{
+	assert_true(waits_room_s(10.0, 25.0) == 15.0);
+	assert_true(waits_room_s(10.0, 90.0) == 80.0);
+	assert_true(waits_room_s(10.0, 86400.0) == 80.0);
+	assert_true(waits_room_s(10.0, INFINITY) == 80.0);
+	assert_true(waits_room_s(10.0, 5.0) < 0.0); /* no limit that could be promised */
+}

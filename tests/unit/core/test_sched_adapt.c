@@ -450,6 +450,13 @@ TEST(test_a_job_that_has_to_wait_is_told_what_such_waits_taught)
 					 (5.0 / 12.0 + 1.21 / 12.0)) < 0.02);
 		else
 			assert_true(waiting.wait_upper_s + waiting.upper_s < 1.5 * end_s);
+		/* a limit of a week makes no bound of days */
+		assert_int_equal(sched_remove(b.s, 0, 50, NULL), 0);
+		assert_int_equal(submit_batch(&b, 0, 51, &b64, 7.0 * 86400.0), SCHED_PROMISED);
+		waiting = b.d.candidate[0];
+		if (taught)
+			assert_true(fabs((waiting.wait_upper_s + waiting.upper_s) / end_s - 1.0 -
+					 8.0 * (5.0 / 12.0 + 1.21 / 12.0)) < 0.2);
 		drop(&b);
 	}
 }

@@ -86,6 +86,15 @@ static struct json *api(const char *token, const char *request)
 	return http_json(&h);
 }
 
+static void open_page(struct http_client *p, const char *token)
+{
+	http_open(p, &l);
+	http_say(p, "GET", "/api/events", token, NULL);
+	assert_int_equal(http_hear_head(p), 200);
+	assert_string_equal(http_header(p, "Content-Type"), "text/event-stream");
+	assert_string_equal(http_header(p, "X-Frame-Options"), "DENY");
+}
+
 /* ---- the page ---- */
 
 HTTP_TEST(test_the_page_comes_with_headers_that_allow_nothing_from_elsewhere)
@@ -393,6 +402,9 @@ HTTP_TEST(test_a_page_may_ask_and_cancel_but_not_operate_the_daemon)
 		snprintf(request, sizeof request, "{\"op\":\"%s\"}", op[i]);
 		refused("POST", "/api", token, request, 403, "not_permitted");
 	}
+	/* a line end in a string is no JSON before it is a blank, and the request of another op afterwards */
+	refused("POST", "/api", token, "{\"op\":\"token\",\"x\":\"\n\"}", 403, "not_permitted");
+	refused("POST", "/api", token, "{\"op\":\"watch\",\"x\":\"\r\"}", 403, "not_permitted");
 	refused("POST", "/api", token, "", 400, "bad_json");
 	/* two requests in a body are no request: the second is not smuggled past the check of the first */
 	v = api(token, "{\"op\":\"hello\"}\n{\"op\":\"drain\"}");
@@ -495,8 +507,11 @@ HTTP_TEST(test_requests_without_end_are_cut_off)
 
 HTTP_TEST(test_connections_beyond_the_limit_wait_until_one_is_closed)
 {
+	char token[120];
+
 	begin("\"http\":{\"listen\":\"127.0.0.1:0\",\"max_connections\":1},");
-	assert_int_equal(http_ask(&h, "GET", "/", NULL, NULL), 200);
+	snprintf(token, sizeof token, "%s", bearer_of(&c));
+	assert_int_equal(http_ask(&h, "POST", "/api", token, "{\"op\":\"hello\"}"), 200);
 	assert_false(l.d->http->accepting);
 	http_open(&h2, &l); /* in the kernel's queue */
 	http_say(&h2, "GET", "/app.js", NULL, NULL);
@@ -509,6 +524,56 @@ HTTP_TEST(test_connections_beyond_the_limit_wait_until_one_is_closed)
 	while (l.d->http->n_open)
 		local_run(&l, 0.01);
 	assert_true(l.d->http->accepting);
+}
+
+#define CROWD 60 /* more than are allowed, and than are being closed at a time */
+
+/* Connections that say nothing, and pages without a token: a program that shows a token, and one that asks
+ * for what needs none, are served beside them, and a page with a token stays open. */
+HTTP_TEST(test_idle_connections_shut_nobody_out)
+{
+	struct http_client idle[CROWD];
+	char token[120];
+
+	start("\"http\":{\"listen\":\"127.0.0.1:0\",\"max_connections\":16},");
+	snprintf(token, sizeof token, "%s", bearer_of(&c));
+	open_page(&h, token);
+	json_free(http_event(&h));
+	for (int i = 0; i < CROWD; i++) {
+		http_open(&idle[i], &l);
+		if (i % 2)
+			http_say(&idle[i], "GET", "/api/events", NULL, NULL);
+		local_run(&l, 0.002);
+	}
+	for (int i = 0; i < 10; i++) {
+		http_open(&h2, &l);
+		assert_int_equal(http_ask(&h2, i % 2 ? "GET" : "POST", i % 2 ? "/metrics" : "/api",
+					  i % 2 ? NULL : token, i % 2 ? NULL : "{\"op\":\"hello\"}"),
+				 200);
+		http_close(&h2);
+	}
+	assert_true(l.d->http->n_open <= 16 + HTTP_GOING);
+	json_free(http_event(&h)); /* still */
+	http_open(&h2, &l);
+	http_say(&h2, "GET", "/api/events", token, NULL);
+	assert_int_equal(http_hear_head(&h2), 200);
+	for (int i = 0; i < CROWD; i++)
+		http_close(&idle[i]);
+}
+
+/* A quarter of the places each. */
+HTTP_TEST(test_one_user_does_not_take_the_places_of_all_pages)
+{
+	struct http_client page[4];
+	char token[120];
+
+	start("\"http\":{\"listen\":\"127.0.0.1:0\",\"max_connections\":16},");
+	snprintf(token, sizeof token, "%s", bearer_of(&c));
+	for (int i = 0; i < 4; i++)
+		open_page(&page[i], token);
+	refused("GET", "/api/events", token, NULL, 503, "too_many_connections");
+	for (int i = 0; i < 4; i++)
+		http_close(&page[i]);
 }
 
 static bool two_are_done(const struct local_daemon *at)
@@ -573,15 +638,6 @@ HTTP_TEST(test_counters_rise_with_what_happens)
 }
 
 /* ---- events ---- */
-
-static void open_page(struct http_client *p, const char *token)
-{
-	http_open(p, &l);
-	http_say(p, "GET", "/api/events", token, NULL);
-	assert_int_equal(http_hear_head(p), 200);
-	assert_string_equal(http_header(p, "Content-Type"), "text/event-stream");
-	assert_string_equal(http_header(p, "X-Frame-Options"), "DENY");
-}
 
 HTTP_TEST(test_an_open_page_hears_at_once_that_a_job_has_ended)
 {
@@ -673,6 +729,52 @@ HTTP_TEST(test_without_a_token_a_page_sees_sums_alone)
 	json_free(v);
 }
 
+static bool no_page(const struct local_daemon *at)
+{
+	return at->d->http->n_pages == 0;
+}
+
+static bool one_page(const struct local_daemon *at)
+{
+	return at->d->http->n_pages == 1;
+}
+
+HTTP_TEST(test_a_page_hears_nothing_after_its_token_has_gone)
+{
+	char token[120];
+	struct json *v;
+
+	start(TCP);
+	snprintf(token, sizeof token, "%s", bearer_of(&c));
+	open_page(&h, token);
+	http_open(&h2, &l);
+	http_say(&h2, "GET", "/api/events", NULL, NULL); /* without one, and not touched */
+	assert_int_equal(http_hear_head(&h2), 200);
+	v = client_ask(&c, "{\"op\":\"token\",\"revoke\":true}");
+	assert_true(json_bool(json_get(v, "ok"), false));
+	json_free(v);
+	local_until(&l, one_page);
+	json_free(http_event(&h2));
+	v = http_event(&h2);
+	assert_false(json_bool(json_get(v, "known"), true));
+	json_free(v);
+	http_close(&h2);
+	/* one that expires */
+	http_close(&h);
+	snprintf(token, sizeof token, "%s", bearer_of(&c));
+	open_page(&h, token);
+	json_free(http_event(&h));
+	l.d->clock_offset_ns += INT64_C(31) * 86400 * 1000000000;
+	local_until(&l, no_page);
+}
+
+HTTP_TEST(test_a_request_with_two_lengths_is_refused)
+{
+	begin(TCP);
+	refused("POST", "/api", "Content-Length: 5\r\n", "{\"op\":\"hello\"}", 400, "bad_request");
+	refused("POST", "/api", "Content-Length: 14\r\n", "{\"op\":\"hello\"}", 400, "bad_request");
+}
+
 HTTP_TEST(test_pages_leave_room_for_requests)
 {
 	struct http_client third;
@@ -716,7 +818,7 @@ HTTP_TEST(test_what_a_page_sends_while_it_listens_does_not_pile_up)
 		send(h.fd, much, sizeof much, MSG_NOSIGNAL | MSG_DONTWAIT);
 		event_base_loop(l.d->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
 		assert_int_equal(l.d->http->n_open, 1);
-		held = evbuffer_get_length(bufferevent_get_input(l.d->http->open[0]));
+		held = evbuffer_get_length(bufferevent_get_input(l.d->http->open[0].bev));
 		most = held > most ? held : most;
 	}
 	assert_in_range(most, 1, 2 * (HTTP_MAX_HEADERS + HTTP_MAX_BODY));
@@ -752,7 +854,7 @@ static size_t most_unread(void)
 	size_t most = 0;
 
 	for (size_t i = 0; i < l.d->http->n_open; i++) {
-		size_t n = evbuffer_get_length(bufferevent_get_output(l.d->http->open[i]));
+		size_t n = evbuffer_get_length(bufferevent_get_output(l.d->http->open[i].bev));
 
 		most = n > most ? n : most;
 	}

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/io.h"
+#include "tests/support/support.h"
 #include "tests/support/test.h"
 #include "tests/unit/daemon/one_local.h"
 
@@ -244,6 +245,63 @@ TEST_WITH(test_what_waits_and_what_is_repeated_survives_a_restart, open_it, clos
 	assert_int_equal(lines_of("g"), 2);
 	assert_true(ask_number(waits, "job.attempt") == 1.0);
 	assert_int_equal(lines_of("h"), 0);
+}
+
+/* 0.1 s, 0.2 s, 0.4 s, ... */
+TEST_WITH(test_a_run_that_fails_at_once_is_repeated_after_pauses_that_grow, open_it, close_one)
+{
+	size_t n;
+	uint64_t job = client_submit(
+		&c, ",\"type\":\"shaky\",\"retry\":100,\"params\":{\"name\":\"p\",\"fails\":999}");
+
+	local_run(&l, 2.0);
+	n = lines_of("p");
+	assert_true(n >= 2 && n <= 5);
+	assert_string_equal(client_error(&c, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)job),
+			    "");
+	assert_string_equal(state_at_end(job), "cancelled");
+	assert_int_equal(lines_of("p"), n);
+}
+
+/* What a request takes counts until its turn of the loop is over. */
+TEST_WITH(test_cancelling_the_head_of_a_long_chain_holds_nobody_up, open_it, close_one)
+{
+	size_t n = 4000;
+
+	client_submit(&c, ",\"type\":\"sleepy\",\"params\":{\"seconds\":60}");
+	for (size_t i = 1; i < n; i++) {
+		char members[160];
+
+		snprintf(
+			members, sizeof members,
+			",\"type\":\"shaky\",\"after\":\"%zu\",\"after_ok\":true,\"params\":{\"name\":\"n\"}",
+			i);
+		assert_int_equal(client_submit(&c, members), i + 1);
+	}
+	assert_int_equal(waiting_count(l.d), n - 1);
+	l.d->tally.max_busy_ms = 0.0;
+	assert_string_equal(client_error(&c, "{\"op\":\"cancel\",\"job\":\"1\"}"), "");
+	local_until(&l, nothing_lives);
+	assert_int_equal(waiting_count(l.d), 0);
+	assert_string_equal(ask(n, "job.state"), "cancelled");
+	assert_true(l.d->tally.max_busy_ms < 5.0 || sanitized());
+}
+
+/* One that many wait for. */
+TEST_WITH(test_a_job_that_thousands_wait_for_holds_nobody_up, open_it, close_one)
+{
+	size_t n = 4000;
+
+	client_submit(&c, ",\"type\":\"sleepy\",\"params\":{\"seconds\":60}");
+	for (size_t i = 1; i < n; i++)
+		client_submit(
+			&c,
+			",\"type\":\"shaky\",\"after\":\"1\",\"after_ok\":true,\"params\":{\"name\":\"o\"}");
+	l.d->tally.max_busy_ms = 0.0;
+	assert_string_equal(client_error(&c, "{\"op\":\"cancel\",\"job\":\"1\"}"), "");
+	local_until(&l, nothing_lives);
+	assert_string_equal(ask(n, "job.reason"), "job 1 had to end well first, and it is cancelled");
+	assert_true(l.d->tally.max_busy_ms < 5.0 || sanitized());
 }
 
 TEST_WITH(test_the_number_in_an_array_reaches_the_command, open_it, close_one)

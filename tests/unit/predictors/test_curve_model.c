@@ -8,7 +8,6 @@
 #include "common/csv.h"
 #include "common/rng.h"
 #include "common/stats.h"
-#include "predictors/models/curve_model.h"
 #include "predictors/data/curves.h"
 #include "predictors/data/features.h"
 #include "predictors/models/learning_curve.h"

@@ -6,7 +6,7 @@
 
 #include "common/mem.h"
 #include "common/strbuf.h"
-#include "predictors/search/learning.h"
+#include "predictors/search/train.h"
 #include "tests/support/test.h"
 #include "tests/support/worlds.h"
 

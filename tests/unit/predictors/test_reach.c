@@ -132,18 +132,18 @@ TEST(test_a_bound_widens_with_the_way_beyond_the_range)
 	static const double widening[] = { 2.0 };
 	struct feature other = { .min = 0.0, .max = 2.1 };
 	struct features f = { .feature = &other, .n = 1 };
-	double last = 1.0;
+	double last = 1.0, names;
 
 	/* a load that was measured down to none; a little more than the most hardly widens */
 	for (double v = 2.1; v < 4.0; v += 0.1) {
-		double w = widening_at(widening, &f, &v);
+		double w = widening_at(widening, &f, &v, &names);
 
 		assert_true(w >= last);
 		last = w;
 	}
 	assert_true(last == 2.0);
 	last = 2.2;
-	assert_true(widening_at(widening, &f, &last) < 1.1);
+	assert_true(widening_at(widening, &f, &last, &names) < 1.1);
 	last = 2.48;
-	assert_true(widening_at(widening, &f, &last) < 1.4);
+	assert_true(widening_at(widening, &f, &last, &names) < 1.4);
 }

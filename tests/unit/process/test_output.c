@@ -365,3 +365,97 @@ TEST_WITH(test_last_words_are_the_last_line_made_fit_to_show, set_up, tear_down)
 	assert_int_equal(mkfifo(path, 0600), 0); /* must not hang */
 	assert_string_equal(job_last_words(l->dir, out, sizeof out), "");
 }
+
+static size_t curve_of(struct log *l, struct output_curve *curve)
+{
+	assert_int_equal(output_curve_read(&l->out, curve, NULL), 0);
+	return curve->n;
+}
+
+TEST_WITH(test_a_curve_has_what_each_epoch_told, set_up, tear_down)
+{
+	struct output_curve curve = { 0 };
+	struct log *l = *state;
+
+	put(l, "{\"epoch\":1,\"accuracy\":0.5,\"loss\":1.25,\"elapsed_s\":2}\nwords\n"
+	       "{\"epoch\":2,\"accuracy\":0.75}\n{\"epoch\":3,\"loss\":0.5}");
+	assert_int_equal(curve_of(l, &curve), 3);
+	assert_true(curve.point[0].epoch == 1.0 && curve.point[0].accuracy == 0.5);
+	assert_true(curve.point[0].loss == 1.25 && curve.point[0].elapsed_s == 2.0);
+	assert_true(curve.point[1].accuracy == 0.75 && isnan(curve.point[1].loss));
+	assert_true(curve.point[2].epoch == 3.0 && isnan(curve.point[2].accuracy) &&
+		    curve.point[2].loss == 0.5);
+	output_curve_release(&curve);
+}
+
+TEST_WITH(test_a_long_curve_keeps_its_shape_in_bounded_room, set_up, tear_down)
+{
+	struct output_curve curve = { 0 };
+	struct log *l = *state;
+	char line[64];
+
+	for (int i = 1; i <= 5000; i++) {
+		snprintf(line, sizeof line, "{\"epoch\":%d,\"accuracy\":0.5}\n", i);
+		put(l, line);
+	}
+	assert_in_range(curve_of(l, &curve), OUTPUT_MAX_POINTS / 2, OUTPUT_MAX_POINTS);
+	assert_true(curve.point[0].epoch == 1.0);
+	assert_true(curve.point[curve.n - 1].epoch > 4980.0);
+	for (size_t i = 1; i < curve.n; i++) /* evenly */
+		assert_true(curve.point[i].epoch - curve.point[i - 1].epoch == 8.0);
+	output_curve_release(&curve);
+}
+
+TEST_WITH(test_a_curve_without_memory_is_an_error, set_up, tear_down)
+{
+	bool failed = true;
+	int errors = 0;
+	struct output_curve curve = { 0 };
+	struct log *l = *state;
+
+	for (unsigned long k = 1; failed; k++) { /* a line that was not understood is passed over */
+		char line[64];
+
+		snprintf(line, sizeof line, "{\"epoch\":%lu,\"accuracy\":0.5}\n", k);
+		put(l, line);
+		mem_fail_at(k, false);
+		errors += output_curve_read(&l->out, &curve, NULL) == -ERR_NOMEM;
+		failed = mem_failed();
+		mem_fail_at(0, false);
+		output_curve_release(&curve);
+		assert_true(k < 100);
+	}
+	assert_true(errors >= 2); /* no room to read into, and none for the epoch */
+	output_curve_release(&curve);
+}
+
+TEST_WITH(test_a_tail_starts_with_a_line_and_shows_no_foreign_file, set_up, tear_down)
+{
+	struct strbuf text = { 0 };
+	struct log *l = *state;
+	char path[500], other[520];
+
+	output_tail(l->dir, "nothing", 100, &text);
+	assert_int_equal(text.len, 0);
+	put(l, "first\nsecond\nthird");
+	output_tail(l->dir, "stdout", 100, &text);
+	assert_string_equal(text.text, "first\nsecond\nthird");
+	strbuf_reset(&text);
+	output_tail(l->dir, "stdout", 9, &text);
+	assert_string_equal(text.text, "third");
+	strbuf_reset(&text);
+	assert_int_equal(write(l->fd, "\0!", 2), 2);
+	output_tail(l->dir, "stdout", 100, &text);
+	assert_string_equal(text.text, "first\nsecond\nthird !");
+	strbuf_reset(&text);
+	snprintf(path, sizeof path, "%s/stdout", l->dir);
+	snprintf(other, sizeof other, "%s-too", path);
+	assert_int_equal(link(path, other), 0); /* a second name */
+	output_tail(l->dir, "stdout", 100, &text);
+	assert_int_equal(text.len, 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink(other, path), 0);
+	output_tail(l->dir, "stdout", 100, &text);
+	assert_int_equal(text.len, 0);
+	strbuf_release(&text);
+}

@@ -166,14 +166,14 @@ TEST(test_a_campaign_goes_on_where_it_stopped)
 	size_t size;
 
 	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
-	size = lines_of(w->k.journal.path);
+	size = lines_of(w->k.journal.file.path);
 	world_free(w);
 	w = world_new("resumed", "test ! -e stop || exit 3; " GOOD);
 	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
 	assert_int_equal(w->n_runs, 0);
 	assert_int_equal(w->k.n_resumed, 2);
 	assert_non_null(strstr(w->notes, "resuming: 2 of 2 runs"));
-	assert_int_equal(lines_of(w->k.journal.path), size);
+	assert_int_equal(lines_of(w->k.journal.file.path), size);
 	world_free(w);
 	w = world_new("resumed", "test ! -e stop || exit 3; " GOOD);
 	assert_int_equal(run(w, PROFILE_RESTART, false, &err), 0);

@@ -49,7 +49,7 @@ static void begin(struct fixture *f)
 {
 	struct err err = { 0 };
 
-	*f = (struct fixture){ .j = { .fd = -1 }, .dir = support_temp_dir() };
+	*f = (struct fixture){ .j = { .file.fd = -1 }, .dir = support_temp_dir() };
 	snprintf(f->path, sizeof f->path, "%s/journal.jsonl", f->dir);
 	unlink(f->path);
 	design(&f->d, "batch=64,512");

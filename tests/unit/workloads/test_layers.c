@@ -7,7 +7,7 @@
 #include "tests/support/test.h"
 #include "workloads/kernel.h"
 #include "workloads/layer.h"
-#include "workloads/loss.h"
+#include "workloads/net.h"
 #include "workloads/sgd.h"
 
 #define RECORDS 3
@@ -62,12 +62,26 @@ static void bed_release(struct bed *b)
 	free(b->choice);
 }
 
+static struct layer_pass pass(const struct bed *b)
+{
+	return (struct layer_pass){ .param = b->param,
+				    .in = b->in,
+				    .n = RECORDS,
+				    .out = b->out,
+				    .choice = b->choice,
+				    .scratch = b->scratch,
+				    .d_out = b->d_out,
+				    .d_in = b->d_in,
+				    .grad = b->grad };
+}
+
 /* The scalar whose derivatives are checked: the output along a random direction. */
 static double along(struct bed *b)
 {
+	struct layer_pass p = pass(b);
 	double sum = 0.0;
 
-	b->l.ops->forward(&b->l, b->param, b->in, RECORDS, b->out, b->choice, b->scratch);
+	b->l.ops->forward(&b->l, &p);
 	for (size_t i = 0; i < RECORDS * b->l.n_out; i++)
 		sum += (double)b->out[i] * b->direction[i];
 	return sum;
@@ -93,13 +107,15 @@ static int difference(struct bed *b, float *v, double *out)
 static void check_gradients(struct layer l, uint64_t seed)
 {
 	struct rng rng = rng_stream(seed, 1);
+	struct layer_pass p;
 	struct bed b;
 	int checked = 0;
 
 	bed_init(&b, l, seed);
 	along(&b);
 	memcpy(b.d_out, b.direction, RECORDS * l.n_out * sizeof *b.d_out);
-	l.ops->backward(&l, b.param, b.in, b.out, RECORDS, b.choice, b.d_out, b.d_in, b.grad, b.scratch);
+	p = pass(&b);
+	l.ops->backward(&l, &p);
 	for (int i = 0; i < 400; i++) {
 		/* the last parameters are the biases: every fourth look is at one */
 		size_t k = i % 4 ? rng_below(&rng, (uint32_t)l.n_params) : l.n_params - 1 - (size_t)i / 4 % 6;
@@ -141,6 +157,7 @@ TEST(test_gradient_is_written_not_added_to)
 
 	for (size_t k = 0; k < 2; k++) {
 		const struct layer *l = &all[k];
+		struct layer_pass p;
 		float *first;
 		struct bed b;
 
@@ -148,12 +165,12 @@ TEST(test_gradient_is_written_not_added_to)
 		first = floats(l->n_params, NULL);
 		along(&b);
 		memcpy(b.d_out, b.direction, RECORDS * l->n_out * sizeof *b.d_out);
-		l->ops->backward(l, b.param, b.in, b.out, RECORDS, b.choice, b.d_out, b.d_in, b.grad,
-				 b.scratch);
+		p = pass(&b);
+		l->ops->backward(l, &p);
 		memcpy(first, b.grad, l->n_params * sizeof *first);
 		memcpy(b.d_out, b.direction, RECORDS * l->n_out * sizeof *b.d_out);
-		l->ops->backward(l, b.param, b.in, b.out, RECORDS, b.choice, b.d_out, NULL, b.grad,
-				 b.scratch);
+		p.d_in = NULL;
+		l->ops->backward(l, &p);
 		assert_memory_equal(first, b.grad, l->n_params * sizeof *first);
 		free(first);
 		bed_release(&b);

@@ -15,7 +15,6 @@
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 #include "workloads/digits.h"
-#include "workloads/slurm_peers.h"
 #include "workloads/tcp.h"
 #include "workloads/train.h"
 

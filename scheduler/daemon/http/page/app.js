@@ -3,11 +3,11 @@ import { el, fill, percent, number, span, known } from "/util.js";
 import { Stream, ask } from "/stream.js";
 import { showQueue } from "/timeline.js";
 import { showKept, showLoad, showCoverage, showTenants, widthOf } from "/charts.js";
-import { showJob } from "/decision.js";
+import { closeJob, followJob, openJob, openedJob } from "/job.js";
 
 const $ = (id) => document.getElementById(id);
 let token = sessionStorage.getItem("token") || "";
-let stream = null, last = null, which = "hour", opened = null, me = null, older = [], drawing = false, cancelling = null;
+let stream = null, last = null, which = "hour", me = null, older = [], drawing = false;
 
 // "#token=..." is not sent to the daemon; it leaves the address bar at once.
 const given = /^#token=([\w]+)$/.exec(location.hash);
@@ -22,8 +22,8 @@ const tile = (name, value, bad = false) => el("div", { class: bad ? "tile bad" :
 function showTiles(s) {
 	fill($("tiles"), tile("promises kept", percent(s.slo.attainment), known(s.slo.attainment) && s.slo.attainment < 0.9),
 		tile("running", number(s.queue.running)), tile("waiting", number(s.queue.length)), tile("cpus in use", `${number(s.queue.slots_used)} / ${number(s.queue.slots)}`),
-		tile("other work, processes", number(s.outside.processes, 1)), tile("rejected since start", number(s.submissions.rejected)), tile("decision, 99 %", known(s.decision.p99_us) ? `${number(s.decision.p99_us)} µs` : "–"),
-		tile(s.store.failed ? "database FAILED" : "database, mean commit", s.store.failed ? "no writes" : `${number(s.store.mean_commit_ms, 1)} ms`, s.store.failed));
+		tile("other work, processes", number(s.outside.processes, 1)), tile("refused since start", number(s.submissions.rejected)),
+		s.store.failed ? tile("database FAILED", "no writes", true) : null);
 }
 
 function driftOf(d, alarms) {
@@ -65,39 +65,7 @@ function showEnded(u) {
 		el("tbody", {}, ...u.ended.map(endedRow), ...older.filter((j) => !u.ended.some((e) => e.job === j.job)).map(endedRow))) : el("p", { class: "note" }, "No job has ended yet."));
 }
 
-async function open(job) {
-	opened = job;
-	cancelling = null;
-	$("job").hidden = false;
-	fill($("job-body"), el("p", { class: "note" }, "asking …"));
-	$("h-job").textContent = `Decision about job ${job}`;
-	await refreshJob();
-	$("job").scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
-}
-
-async function refreshJob() {
-	const job = opened;
-	try {
-		const v = await ask(token, { op: "explain", job });
-		const live = v.job.state === "queued" || v.job.state === "running";
-		if (job !== opened) return;
-		showJob($("job-body"), v, live && me && (me.admin || me.uid === v.job.uid), async (e) => {
-			if (cancelling !== job) {
-				cancelling = job;
-				e.target.textContent = "Really cancel it? Press again";
-				return;
-			}
-			try {
-				await ask(token, { op: "cancel", job });
-			} catch (why) {
-				e.target.textContent = why.message;
-			}
-			refreshJob();
-		});
-	} catch (e) {
-		fill($("job-body"), el("p", { class: "note" }, e.message));
-	}
-}
+const open = (job) => openJob(token, me, job);
 
 function show(u) {
 	const s = u.stats, keptW = widthOf($("kept")), loadW = widthOf($("load"));
@@ -110,9 +78,10 @@ function show(u) {
 	showCoverage($("cover"), s);
 	showDrift(s);
 	if (!u.known) return;
-	showQueue(u, { rows: $("rows"), axis: $("axis"), behind: $("behind") }, opened, open);
+	showQueue(u, { rows: $("rows"), axis: $("axis"), behind: $("behind") }, openedJob(), open);
 	showTenants($("tenants"), s.tenants);
 	showEnded(u);
+	followJob(u, token, me);
 }
 
 function update(u, came) {
@@ -156,8 +125,7 @@ function forget() {
 	sessionStorage.removeItem("token");
 	older = [];
 	endedShown = "";
-	opened = null;
-	$("job").hidden = true;
+	closeJob();
 	connect();
 }
 

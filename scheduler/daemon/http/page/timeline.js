@@ -37,7 +37,7 @@ function fillRow(r, j, nowS, x, open) {
 	const p = running ? j.progress : null;
 	const epoch = p && known(p.epoch) ? `, epoch ${+p.epoch}${known(p.epochs) ? ` of ${+p.epochs}` : ""}` : "";
 	const what = `${j.type}${j.tag ? ` ${j.tag}` : ""}${epoch}`;
-	r.job = j.job;
+	r.job = r.button.dataset.job = j.job;
 	r.name.replaceChildren(`${j.job} `, el("i", {}, what));
 	r.button.setAttribute("aria-expanded", open === j.job ? "true" : "false");
 	const ends = e ? e.end_s : null;

@@ -16,7 +16,7 @@ export function draw(tag, attributes = {}, text = null) {
 	return e;
 }
 export const known = (v) => v !== null && v !== undefined && Number.isFinite(v);
-export const percent = (v, digits = 1) => (known(v) ? `${(100 * v).toFixed(digits)} %` : "–");
+export const percent = (v, digits = 1) => (known(v) ? `${(100 * v).toFixed(v >= 0.9995 ? 0 : digits)} %` : "–");
 export const number = (v, digits = 0) => (known(v) ? Number(v).toLocaleString("en", { maximumFractionDigits: digits }) : "–");
 export function span(s) {
 	if (!known(s)) return "–";
@@ -28,4 +28,4 @@ export function span(s) {
 	return `${sign}${(a / 86400).toFixed(1)} d`;
 }
 export const clock = (ms) => new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
-export const fill = (parent, ...children) => parent.replaceChildren(...children);
+export const fill = (parent, ...children) => parent.replaceChildren(...children.filter((c) => c !== null && c !== undefined));
