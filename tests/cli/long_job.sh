@@ -46,7 +46,7 @@ for to in stdout stderr; do
 	holds "it says when it will end ($to)" grep -Eq 'ends  *in [0-9.]+ m?s \([0-9.]+ m?s to' "$dir/status"
 	holds "it says that its limit will not hold ($to)" \
 		grep -Eq 'the limit of 5 s will not hold: .* epochs would be in time, or --slo [0-9.]+s' "$dir/status"
-	holds "so does list ($to)" grep -Eq 'running .* in [0-9.]+ m?s \(.*epoch [0-9]+ of 12' "$dir/list"
+	holds "so does list ($to)" grep -Eq 'running .* [0-9]+ of 12 .*in [0-9.]+ m?s \(' "$dir/list"
 	"$postrider" wait "$job" >/dev/null 2>&1
 done
 
