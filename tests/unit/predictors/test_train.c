@@ -16,6 +16,7 @@ struct fixture {
 	struct schema *schema;
 	struct table *table;
 	struct grid *grid;
+	uint32_t *run; /* of each row; NULL: its own */
 };
 
 static void make(struct fixture *f, const char *text, const char *grid)
@@ -61,6 +62,7 @@ static struct model *train(struct fixture *f, const char *const *group, size_t n
 			   struct train_report *report)
 {
 	struct train_params p = { .table = f->table,
+				  .run = f->run,
 				  .grid = f->grid,
 				  .accuracy_grid = f->grid,
 				  .group = group,
@@ -481,6 +483,34 @@ TEST(test_epochs_of_a_single_run_are_bounded_by_their_work)
 	}
 	assert_true(bound_s[0] > 1.3 * 26.4 && bound_s[1] > 1.3 * 184.0);
 	assert_true(bound_s[1] < 1.25 * 7.0 * bound_s[0]);
+	job_values_release(&v);
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+}
+
+/* Three runs of two batches: with one held out nothing says what a batch does, and its error says nothing. */
+TEST(test_three_runs_of_two_batches_carry_a_bound_of_some_use)
+{
+	struct fixture f;
+	struct train_report r;
+	struct job_values v;
+	struct model *m;
+	double x[FEATURES_MAX], q, time_s;
+
+	make(&f,
+	     "network,cpus,njobs,batch,epochs,replication,time_s\na,1,1,64,2,1,41.2\na,1,1,64,1,1,22.7\na,1,"
+	     "1,256,1,1,14.6\n"
+	     "a,1,1,64,2,2,41.9\na,1,1,64,1,2,23.3\n",
+	     "{\"hybrid\":{\"trees\":[10]}}");
+	f.run = (uint32_t[]){ 0, 0, 2, 3, 3 };
+	m = train(&f, NULL, 0, &r);
+	assert_int_equal(conformal_quantile(&m->time.conformal, 0.9, &q, NULL), 0);
+	assert_int_equal(job_values_init(&v, f.schema, NULL), 0);
+	job_values_parse(&v, f.schema, "network=a,cpus=1,njobs=1,batch=64,epochs=14", NULL);
+	features_encode_job(m->features, &v, x);
+	predictor_predict(&m->time.predictor, x, 1, &time_s);
+	assert_true(model_upper(m, &m->time, x, q, time_s) < 3.0 * 263.0);
 	job_values_release(&v);
 	model_free(m);
 	train_report_release(&r);
