@@ -1,6 +1,6 @@
 #!/bin/sh
 # docs-in-step.sh BIN_DIR: every verb and every long option of a verb is in its man page, every man page's verb exists,
-# and the folders and files that the documents name exist.
+# and the folders and files that the documents name exist; the README is short.
 set -u
 bin=$1
 bad=0
@@ -32,6 +32,14 @@ fi
 grep -oE '^- `[a-z]+/`|^\| `[a-z]+/`' README.md | grep -oE '[a-z]+/' | while read -r folder; do
 	[ -d "$folder" ] || echo "$folder"
 done | while read -r folder; do complain "README.md names $folder, which is not there"; done
+# A first page, not a manual: the rest is in docs/GUIDE.md.
+[ "$(wc -l <README.md)" -le 150 ] || complain "README.md has more than 150 lines"
+# What a document links to is there.
+for document in README.md docs/GUIDE.md; do
+	for to in $(grep -oE '\]\([^)#]+' "$document" | cut -c 3- | grep -v '^http'); do
+		[ -e "$(dirname "$document")/$to" ] || complain "$document links to $to, which is not there"
+	done
+done
 # A source file that a document names exists, by its path from the root or below docs/.
 for document in README.md docs/*.md configs/*.md; do
 	for path in $(grep -oE '`[A-Za-z0-9_./-]+\.(c|h|sh|py|json|csv|md|1|5|7|8)`' "$document" | tr -d '`' | grep / |

@@ -22,8 +22,8 @@ struct layer_pass {
 	float *out;      /* forward() writes it, and what backward() needs into `choice` */
 	uint8_t *choice;
 	float *scratch;
-	/* The derivative of the loss by `out`, which backward() uses up; it writes d_in (NULL: the first layer)
-	 * and grad, and does not add to them. */
+	/* The derivative of the loss by `out`, which backward() uses up. It writes d_in and grad, and adds
+	 * to neither; d_in is NULL for the first layer. */
 	float *d_out, *d_in, *grad;
 };
 

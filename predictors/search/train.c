@@ -508,11 +508,11 @@ static int train_target(struct training *tr, const double *target, const struct 
 		if (!*result)
 			status = err_nomem(err, "%zu results", grid->n);
 	}
-	if (!status)
+	if (!status) {
+		out->n_rows = count_runs(believed.d ? &believed : &rows);
 		status = fit_target(&(struct bounds_job){ tr, &rows, d, &grid->point[*best], is_time, out },
 				    err);
-	if (!status)
-		out->n_rows = count_runs(believed.d ? &believed : &rows);
+	}
 out:
 	train_release_rows(&rows);
 	train_release_rows(&believed);

@@ -62,6 +62,18 @@ bool param_word_is_safe(const char *s)
 	return true;
 }
 
+/* A word that the file lists may be any text that a command line can hold, such as a path. */
+bool param_word_is_text(const char *s)
+{
+	size_t len = strlen(s);
+
+	for (size_t i = 0; i < len; i++) {
+		if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f)
+			return false;
+	}
+	return len > 0 && len <= JOB_TYPE_MAX_VALUE;
+}
+
 /* All values where they fit into a sentence. */
 static int not_among(const struct job_param *p, const char *given, struct err *err)
 {
@@ -86,7 +98,11 @@ static int word_value(const struct job_param *p, const struct json *v, char **ou
 	if (!s)
 		return err_fail(err, ERR_ARG, "%s must be a string", p->name);
 	text_printable(s, shown, sizeof shown);
-	if (!param_word_is_safe(s))
+	if (p->free && !param_word_is_text(s))
+		return err_fail(err, ERR_ARG,
+				"%s: '%s' is not a value: 1 to %d bytes without control characters", p->name,
+				shown, JOB_TYPE_MAX_VALUE);
+	if (!p->free && !p->n_words && !param_word_is_safe(s))
 		return err_fail(err, ERR_ARG,
 				"%s: '%s' is not a word: 1 to %d of letters, digits and _ . + -, the first "
 				"neither - nor .",
@@ -241,11 +257,8 @@ static void read_words(struct fields *f, struct job_param *p)
 		if (!word)
 			return;
 		p->word[p->n_words++] = word;
-		if (!param_word_is_safe(word))
-			fields_fail(
-				f, ERR_FORMAT, key,
-				"'%s' is not a word: letters, digits and _ . + -, the first neither - nor .",
-				word);
+		if (!param_word_is_text(word))
+			fields_fail(f, ERR_FORMAT, key, "must have no control character and not be empty");
 		for (size_t i = 0; i + 1 < p->n_words; i++) {
 			if (!strcmp(p->word[i], word))
 				fields_fail(f, ERR_FORMAT, key, "'%s' appears twice", word);

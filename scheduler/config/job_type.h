@@ -31,8 +31,9 @@ struct job_param {           /* its name is also the model's column, where the m
 	bool required;
 	char *otherwise;     /* text; NULL: none */
 	double min, max;     /* of numbers */
-	char **word; size_t n_words; /* PARAM_WORD: allowed values; NULL after the last; none: any of
-	                             [A-Za-z0-9_.+-]{1,128} that starts with neither - nor . */
+	char **word; size_t n_words; /* PARAM_WORD: allowed values, any text; NULL after the last; none: any
+	                             of [A-Za-z0-9_.+-]{1,128} that starts with neither - nor . */
+	bool free;           /* PARAM_WORD: any text, and nothing depends on it: no column of a model */
 };
 
 enum lr_rule { LR_NONE, LR_LINEAR, LR_SQRT };

@@ -83,6 +83,17 @@ static void take_number(struct fields *f, const struct profile_factor *from, con
 		fields_nomem(f, "job");
 }
 
+/* Nothing depends on it, so a job may have any other. */
+static void take_free(struct fields *f, const struct profile_factor *from, struct job_param *p)
+{
+	p->kind = PARAM_WORD;
+	p->min = p->max = NAN;
+	p->free = true;
+	p->otherwise = mem_strdup(from->level[0]);
+	if (!p->otherwise)
+		fields_nomem(f, "job");
+}
+
 static void take_words(struct fields *f, const struct profile_factor *from, struct job_param *p)
 {
 	p->kind = PARAM_WORD;
@@ -92,12 +103,9 @@ static void take_words(struct fields *f, const struct profile_factor *from, stru
 	if (!p->word || !p->otherwise)
 		fields_nomem(f, "job");
 	for (size_t i = 0; i < from->n_levels && !f->rc; i++) {
-		if (!param_word_is_safe(from->level[i])) {
-			fields_fail(f, ERR_FORMAT, "job",
-				    "the value '%s' of %s has more than letters, digits and _ . + -, or "
-				    "starts with - "
-				    "or .",
-				    from->level[i], from->name);
+		if (!param_word_is_text(from->level[i])) {
+			fields_fail(f, ERR_FORMAT, "job", "a value of %s is empty, or longer than %d bytes",
+				    from->name, JOB_TYPE_MAX_VALUE);
 			return;
 		}
 		p->word[i] = mem_strdup(from->level[i]);
@@ -124,6 +132,8 @@ static void take_param(struct fields *f, const struct profile_factor *from, cons
 	p->name = mem_strdup(from->name);
 	if (!p->name)
 		fields_nomem(f, "job");
+	else if (from->free)
+		take_free(f, from, p);
 	else if (from->number)
 		take_number(f, from, epochs, p);
 	else

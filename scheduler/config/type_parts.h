@@ -19,6 +19,7 @@ void job_write(const void *type, struct json_writer *w);
 void params_read(struct fields *f, const char *name, void *type);
 void params_write(const void *type, struct json_writer *w);
 bool param_word_is_safe(const char *s);  /* letters, digits and _ . + -, the first neither - nor . */
+bool param_word_is_text(const char *s);  /* no control characters: one that the file lists */
 bool param_is_range(const char *s);      /* "3..20", of epochs */
 bool param_name_is_taken(const char *name); /* Postrider fills it in */
 void param_release(struct job_param *p);

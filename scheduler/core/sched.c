@@ -86,7 +86,7 @@ static int make_own(struct sched *s, size_t n, struct err *err)
 
 	s->max_jobs = n;
 	s->last_ns = s->plan_ns = s->quiet_ns = s->changed_ns = INT64_MIN;
-	s->plan = s->running = empty;
+	s->plan = s->running = s->apart = s->apart_waiting = empty;
 	s->live = mem_calloc(n, sizeof *s->live);
 	s->spare = mem_array(n, sizeof *s->spare);
 	s->met_from = mem_array(n, sizeof *s->met_from);
@@ -365,7 +365,7 @@ int sched_submit(struct sched *s, int64_t now_ns, const struct sched_request *r,
 
 	if (!rc)
 		rc = arrive(s, now_ns, r, out, out_verdict, &seat, err);
-	if (!rc)
+	if (!rc && !r->apart)
 		price_arrived(s, s->last_ns, r, out);
 	if (rc || *out_verdict == SCHED_REJECTED)
 		return rc;
@@ -373,14 +373,17 @@ int sched_submit(struct sched *s, int64_t now_ns, const struct sched_request *r,
 	live_take(s, &s->live[place], &out->candidate[out->chosen]);
 	if (*out_verdict == SCHED_PROMISED) {
 		s->live[place].promised = true;
-		s->n_promised++;
-		place_take(s, place, &seat);
+		s->n_promised += !r->apart;
+		if (r->apart)
+			live_wait(s, place);
+		else
+			place_take(s, place, &seat);
 	} else if (*out_verdict == SCHED_CHANCE) {
 		s->live[place].by_chance = true;
 		s->live[place].hopes_ns = s->last_ns;
 		s->n_by_chance++;
 		live_wait(s, place);
-	} else if (r->priority > 0) {
+	} else if (r->priority > 0 && !r->apart) {
 		s->live[place].turn_ns = s->last_ns;
 		place_unpromised(s, s->last_ns, place);
 	} else {
@@ -476,12 +479,12 @@ int sched_set_other_load(struct sched *s, int64_t now_ns, double processes, stru
 
 size_t sched_running(const struct sched *s)
 {
-	return s->running.n;
+	return s->running.n + s->apart.n;
 }
 
 size_t sched_queued(const struct sched *s)
 {
-	return s->n_queued;
+	return s->n_queued + s->apart_waiting.n;
 }
 
 uint32_t sched_slots_used(const struct sched *s)

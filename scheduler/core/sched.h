@@ -122,6 +122,9 @@ struct sched_request {              /* a job as it arrives */
 	                                          model's */
 	const double *epochs; size_t n_epochs; /* the same for epochs; NULL: the values say them. At most
 	                               DECIDE_MAX_CANDIDATES pairs of batch and epochs. */
+	bool apart;                 /* an engine beside the machine runs it: it takes none of the machine's
+	                               slots, memory and devices, meets none of its jobs, and no promise to
+	                               one of these counts on its end (sched_apart.c) */
 	uint32_t tenant;            /* index among those of sched_set_tenants(); ignored before that call */
 	uint64_t owner;             /* the user who starts it when its turn has come; until then it counts
 	                               for the user's max_unstarted_cpus; 0: it does not */

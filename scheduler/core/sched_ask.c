@@ -38,8 +38,9 @@ double live_chance(const struct sched *s, const struct live *j, double end_s, do
 		return NAN;
 	if (!(left_s > 0.0 && end_s > 0.0))
 		return left_s >= end_s ? 1.0 : 0.0;
-	if (j->running) {
+	if (j->running)
 		spread = spread_left(s, j, now_ns);
+	if (j->running && !j->r.apart) {
 		end_s *= decide_stretch(&s->fluid, &f, (double)(s->slots_used + s->guest_cpus) + load) *
 			 j->speed * j->slowed;
 	}
@@ -205,6 +206,11 @@ int sched_estimate(struct sched *s, int64_t now_ns, uint64_t id, struct sched_es
 	if (!j)
 		return sched_not_found(id, err);
 	now_ns = live_clock(s, now_ns);
+	if (j->r.apart) {
+		times = apart_times(s, j, now_ns);
+		*out = estimate_of(s, j, &times, now_ns);
+		return 0;
+	}
 	look(s, now_ns);
 	times = j->forecast;
 	known = is_played(s, j, now_ns);
@@ -257,6 +263,8 @@ static struct sched_waiting waiting_of(const struct sched *s, const struct live 
 
 	if (t->is.max_cpus && t->cpus + j->r.cpus > t->is.max_cpus)
 		say(w, SCHED_WAIT_QUOTA, j->r.cpus, (double)t->is.max_cpus - (double)t->cpus);
+	else if (j->r.apart)
+		return out;
 	else if (j->r.cpus > free_slots)
 		say(w, w->ahead && narrow ? SCHED_WAIT_TURN : SCHED_WAIT_SLOTS, j->r.cpus, free_slots);
 	else if (devices > tenant_free_devices(t))
@@ -292,8 +300,10 @@ int sched_waiting(struct sched *s, int64_t now_ns, uint64_t id, struct sched_wai
 	if (j->running)
 		*out = (struct sched_waiting){ .needed = NAN, .available = NAN };
 	else
-		*out = waiting_of(
-			s, j, is_played(s, j, now_ns) ? j->forecast_at : order_position(s, place, &before));
+		*out = waiting_of(s, j,
+				  j->r.apart                ? 0
+				  : is_played(s, j, now_ns) ? j->forecast_at
+							    : order_position(s, place, &before));
 	return 0;
 }
 

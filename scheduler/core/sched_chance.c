@@ -84,14 +84,17 @@ bool sched_hopeless(struct sched *s, uint64_t *out_id)
 
 int64_t sched_overtime_ns(const struct sched *s, uint64_t *out_id)
 {
+	const uint32_t first[] = { s->running.first, s->apart.first };
 	int64_t first_ns = SCHED_NEVER;
 
-	for (uint32_t k = s->n_by_chance ? s->running.first : NO_JOB; k != NO_JOB; k = s->live[k].next) {
-		const struct live *j = &s->live[k];
+	for (size_t i = 0; i < 2 && s->n_by_chance; i++) {
+		for (uint32_t k = first[i]; k != NO_JOB; k = s->live[k].next) {
+			const struct live *j = &s->live[k];
 
-		if (j->by_chance && live_objective_ns(j) < first_ns) {
-			first_ns = live_objective_ns(j);
-			*out_id = j->r.id;
+			if (j->by_chance && live_objective_ns(j) < first_ns) {
+				first_ns = live_objective_ns(j);
+				*out_id = j->r.id;
+			}
 		}
 	}
 	return first_ns;

@@ -43,7 +43,7 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
 	place = live_add(s, &r->request, r->submitted_ns);
 	j = &s->live[place];
 	j->promised = r->promised;
-	s->n_promised += r->promised;
+	s->n_promised += r->promised && !r->request.apart;
 	j->by_chance = r->by_chance;
 	s->n_by_chance += r->by_chance;
 	j->started_ns = r->started_ns;
@@ -135,7 +135,8 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p, sch
 		devices = j->taken.devices;
 		complete(s, j, j->running);
 		/* Else it will take what it would have taken. */
-		if (!j->running && (!same || unknown != isnan(j->total_s) || devices != j->taken.devices)) {
+		if (!j->running && !j->r.apart &&
+		    (!same || unknown != isnan(j->total_s) || devices != j->taken.devices)) {
 			live_weigh(s, j);
 			live_reorder(s, (uint32_t)i);
 		}

@@ -105,8 +105,8 @@ uint32_t sched_gives_back(struct sched *s, int64_t now_ns, uint64_t id, uint32_t
 	struct giver g = { .j = j, .done = done, .epochs = epochs };
 	size_t best;
 
-	if (!j || !j->running || !j->r.may_stop || !j->r.epochs || !s->rule.priced || !s->looks_ahead ||
-	    s->policy.without & LAYER_GIVE_BACK || !done || done >= epochs ||
+	if (!j || !j->running || j->r.apart || !j->r.may_stop || !j->r.epochs || !s->rule.priced ||
+	    !s->looks_ahead || s->policy.without & LAYER_GIVE_BACK || !done || done >= epochs ||
 	    s->running.n + s->n_queued < 2 || (s->running.n + s->n_queued) * MOST_ENDS > DECIDE_PLAY_ALL)
 		return 0;
 	now_ns = live_clock(s, now_ns);

@@ -71,7 +71,7 @@ static void set_slots(struct sched *s, uint32_t slots)
 	for (size_t i = 0; i < s->live_end; i++) {
 		struct live *j = &s->live[i];
 
-		if (j->r.id && !j->running) {
+		if (j->r.id && !j->running && !j->r.apart) {
 			live_weigh(s, j);
 			live_reorder(s, (uint32_t)i);
 		}

@@ -147,6 +147,7 @@ struct sched {
 	size_t n_spare;
 	struct job_index index;
 	struct live_list plan, running;
+	struct live_list apart, apart_waiting; /* of engines beside it: those that run, those that wait */
 	struct job_order queues;      /* the plan and the waiting jobs of each tenant */
 	size_t n_queued, n_promised;  /* waiting, in the plan or not; promised, waiting or running */
 	size_t n_due;                 /* waiting */
@@ -225,6 +226,8 @@ int64_t live_objective_ns(const struct live *j); /* when its objective ends, wha
 /* Its command runs: what its start takes is behind it, and all of its objective is left for the work. */
 void live_begun(struct live *j);
 
+void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place); /* NO_JOB: first */
+void live_unlink(struct sched *s, struct live_list *l, uint32_t place);
 /* Into a list of waiting jobs and its order, behind so many. */
 void live_enlist(struct sched *s, struct live_list *l, size_t position, uint32_t place);
 void live_wait(struct sched *s, uint32_t place); /* joins the waiting ones of its tenant */
@@ -357,6 +360,18 @@ void place_restored(struct sched *s, uint32_t place);
 bool place_due(struct sched *s, int64_t now_ns);
 /* A seat for a job without a promise that waits nowhere at the moment. */
 void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
+
+/* ---- sched_apart.c ---- */
+void apart_wait(struct sched *s, uint32_t place);
+void apart_dequeue(struct sched *s, uint32_t place);
+void apart_run(struct sched *s, uint32_t place);
+void apart_end(struct sched *s, uint32_t place);
+/* The next of them that may start; NO_JOB: none. */
+uint32_t apart_next(const struct sched *s);
+/* A scene without other jobs. */
+void apart_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *out);
+void apart_settle(struct sched *s, double for_s);
+struct fluid_times apart_times(const struct sched *s, const struct live *j, int64_t now_ns);
 
 /* ---- sched_start.c ---- */
 /* An advised job whose owner has left as many earlier ones unstarted as one user may. */

@@ -81,7 +81,7 @@ uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submit
 
 void live_forget(struct sched *s, uint32_t place)
 {
-	if (s->live[place].promised)
+	if (s->live[place].promised && !s->live[place].r.apart)
 		s->n_promised--;
 	if (s->live[place].by_chance)
 		s->n_by_chance--;
@@ -91,7 +91,7 @@ void live_forget(struct sched *s, uint32_t place)
 }
 
 /* Behind `before`; NO_JOB: first. */
-static void link_job(struct sched *s, struct live_list *l, uint32_t before, uint32_t place)
+void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place)
 {
 	uint32_t after = before == NO_JOB ? l->first : s->live[before].next;
 
@@ -102,7 +102,7 @@ static void link_job(struct sched *s, struct live_list *l, uint32_t before, uint
 	l->n++;
 }
 
-static void unlink_job(struct sched *s, struct live_list *l, uint32_t place)
+void live_unlink(struct sched *s, struct live_list *l, uint32_t place)
 {
 	struct live *j = &s->live[place];
 
@@ -159,7 +159,7 @@ void live_enlist(struct sched *s, struct live_list *l, size_t position, uint32_t
 {
 	const struct order_item item = item_of(&s->live[place]);
 
-	link_job(s, l, position ? job_order_at(&s->queues, l->root, position - 1) : NO_JOB, place);
+	live_link(s, l, position ? job_order_at(&s->queues, l->root, position - 1) : NO_JOB, place);
 	job_order_insert(&s->queues, &l->root, position, place, &item);
 }
 
@@ -179,6 +179,10 @@ void live_wait(struct sched *s, uint32_t place)
 	const struct live *j = &s->live[place];
 	struct tenant *t = tenant_of(s, &j->r);
 
+	if (j->r.apart) {
+		apart_wait(s, place);
+		return;
+	}
 	queue(s, &t->waiting, job_order_later(&s->queues, t->waiting.root, 0, j->r.priority, j->submitted_ns),
 	      place);
 	tenants_note_waiting(s, t);
@@ -215,7 +219,11 @@ void live_dequeue(struct sched *s, uint32_t place)
 	struct tenant *t = tenant_of(s, &j->r);
 	struct live_list *l = j->planned ? &s->plan : &t->waiting;
 
-	unlink_job(s, l, place);
+	if (j->r.apart) {
+		apart_dequeue(s, place);
+		return;
+	}
+	live_unlink(s, l, place);
 	job_order_remove(&s->queues, &l->root, place);
 	tenants_note_waiting(s, t);
 	s->n_due -= j->due;
@@ -233,9 +241,13 @@ void live_run(struct sched *s, uint32_t place)
 	struct tenant *t = tenant_of(s, &j->r);
 	uint32_t before = s->running.last;
 
+	if (j->r.apart) {
+		apart_run(s, place);
+		return;
+	}
 	while (before != NO_JOB && s->live[before].started_ns > j->started_ns)
 		before = s->live[before].prev;
-	link_job(s, &s->running, before, place);
+	live_link(s, &s->running, before, place);
 	j->running = true;
 	progress_begin(&j->progress, j->prior_s, j->taken.start_share, j->spread);
 	j->said_late = false;
@@ -257,7 +269,11 @@ void live_end(struct sched *s, uint32_t place)
 	struct live *j = &s->live[place];
 	struct tenant *t = tenant_of(s, &j->r);
 
-	unlink_job(s, &s->running, place);
+	if (j->r.apart) {
+		apart_end(s, place);
+		return;
+	}
+	live_unlink(s, &s->running, place);
 	j->running = false;
 	s->met.held[j->kind_number] -= j->r.cpus;
 	pairs_leave(s->pairs, j->kind_number);
@@ -375,6 +391,8 @@ static void settle_until(struct sched *s, int64_t now_ns, uint32_t end)
 			j->plain_s += for_s * j->speed * j->slowed;
 		}
 	}
+	if (end == NO_JOB)
+		apart_settle(s, for_s);
 	if (s->kinds)
 		pairs_pass(s->pairs, &s->met, (double)(s->slots_used + s->guest_cpus) + s->other_load, for_s);
 	s->since_ns = now_ns;
@@ -421,6 +439,8 @@ static void settle_restored(struct sched *s, int64_t now_ns)
 	uint64_t processes = 0;
 
 	s->unsettled = false;
+	for (uint32_t i = s->apart.first; i != NO_JOB; i = s->live[i].next)
+		s->live[i].done_s = fmax(0.0, 1e-9 * (double)(now_ns - s->live[i].started_ns));
 	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next) {
 		int64_t at_ns = s->live[i].started_ns < now_ns ? s->live[i].started_ns : now_ns;
 

@@ -230,6 +230,24 @@ static bool take_chance(const struct sched *s, const struct sched_request *r, st
 	return true;
 }
 
+/* An engine has it at once. */
+static int arrival_apart(struct sched *s, int64_t now_ns, const struct sched_request *r, struct decision *out,
+			 bool *out_by_chance, struct err *err)
+{
+	const struct scene_place at = { .seat.after = NO_JOB };
+	int rc, likeliest;
+
+	rc = place_ask(s, now_ns, r, r->slo_s, &at, out, err);
+	if (rc || isnan(r->slo_s))
+		return rc;
+	likeliest = out->chosen < 0 && r->chance > 0.0 ? decide_likeliest(out, r->chance, REASONS_NO_ROOM)
+						       : -1;
+	*out_by_chance = likeliest >= 0;
+	if (*out_by_chance)
+		out->chosen = likeliest;
+	return 0;
+}
+
 int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r, struct decision *out,
 		  struct seat *out_seat, bool *out_by_chance, struct err *err)
 {
@@ -237,6 +255,8 @@ int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r
 	int rc;
 
 	*out_by_chance = false;
+	if (r->apart)
+		return arrival_apart(s, now_ns, r, out, out_by_chance, err);
 	if (isnan(r->slo_s)) {
 		tenants_settle(s, now_ns);
 		at.seat.position = order_around(s, r);
@@ -257,7 +277,7 @@ void place_restored(struct sched *s, uint32_t place)
 	struct live *j = &s->live[place];
 	struct seat seat = { .after = NO_JOB };
 
-	if (!j->promised) {
+	if (!j->promised || j->r.apart) {
 		live_wait(s, place);
 		return;
 	}

@@ -348,6 +348,10 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		.scratch = s->scratch,
 	};
 	learn_in_scene(s, r, out);
+	if (r->apart) {
+		apart_scene(s, r, out);
+		return;
+	}
 	if (out->kinds) {
 		out->own_kind = pairs_find(s->pairs, learn_kind(s, r));
 		out->own_feels = pairs_felt(s->pairs, out->own_kind, r->user);

@@ -398,9 +398,15 @@ bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decisi
 
 	q.now_ns = now_ns = live_clock(s, now_ns);
 	s->looked = s->unfinished = false;
-	if (s->quiet_ns == now_ns || !s->n_queued)
+	if (s->quiet_ns == now_ns || !sched_queued(s))
 		return false;
 	tenants_settle(s, now_ns);
+	place = apart_next(s);
+	if (place != NO_JOB) {
+		start_at_once(s, now_ns, place, out);
+		*out_id = s->live[place].r.id;
+		return true;
+	}
 	all = place_due(s, now_ns);
 	s->looked = s->n_due != n_due;
 	all &= chance_look(s, now_ns);

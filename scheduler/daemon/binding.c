@@ -101,6 +101,12 @@ static int read_epochs(const struct setup *s, struct binding *b, const char **ou
 	return 0;
 }
 
+/* An engine that is not the configuration's own executor has its own slots. */
+static bool is_apart(const struct config *c, const struct job_type *t)
+{
+	return t->executor && strcmp(t->executor, c->executor) && config_engine(c, t->executor);
+}
+
 int binding_make(const struct setup *s, const struct binding_input *in, struct binding *out,
 		 const char **out_field, struct err *err)
 {
@@ -112,6 +118,7 @@ int binding_make(const struct setup *s, const struct binding_input *in, struct b
 	if (!out->type)
 		return err_fail(err, ERR_NOTFOUND, "there is no job type %s", in->type);
 	out->slot = setup_slot_of(s, in->type);
+	out->apart = is_apart(s->config, out->type);
 	*out_field = "params";
 	out->bound = mem_calloc(1, sizeof *out->bound);
 	rc = out->bound ? job_params_read(out->type, json_type(in->params) == JSON_NULL ? NULL : in->params,
@@ -191,6 +198,7 @@ void binding_give(struct binding *b, struct job *job)
 	job->type = b->type;
 	job->bound = b->bound;
 	job->slot = b->slot;
+	job->apart = b->apart;
 	job->batch = b->batch;
 	job->n_batches = b->n_batches;
 	job->epoch_choice = b->epochs;
@@ -201,6 +209,7 @@ void binding_give(struct binding *b, struct job *job)
 void binding_request(const struct job *job, struct sched_request *out)
 {
 	const struct job_record *r = &job->row;
+	bool advised = r->mode && !strcmp(r->mode, "advise");
 
 	*out = (struct sched_request){
 		.id = job->id,
@@ -212,8 +221,9 @@ void binding_request(const struct job *job, struct sched_request *out)
 		.n_batches = job->n_batches,
 		.epochs = job->n_epoch_choices ? job->epoch_choice : NULL,
 		.n_epochs = job->n_epoch_choices,
+		.apart = job->apart && !advised,
 		.tenant = job->tenant,
-		.owner = job->limited && r->mode && !strcmp(r->mode, "advise") ? (uint64_t)r->uid + 1 : 0,
+		.owner = job->limited && advised ? (uint64_t)r->uid + 1 : 0,
 		.priority = r->priority,
 		.may_stop = r->may_stop && job->type && job->type->early_stop,
 		.type = job->type_number,

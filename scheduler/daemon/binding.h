@@ -13,6 +13,7 @@ struct binding {
 	const struct job_type *type;
 	struct job_bound *bound;
 	uint32_t slot;                /* of its model */
+	bool apart;                   /* an engine beside the machine runs it (core/sched.h) */
 	double *batch; size_t n_batches;
 	double *epochs; size_t n_epochs; /* to choose from; none: they are fixed */
 };

@@ -176,7 +176,7 @@ static int map_type(const struct setup *s, const struct job_type *t, struct type
 	out->cpus = schema ? schema_role(schema, ROLE_CPUS) : -1;
 	for (size_t i = 0; i < t->n_params; i++) {
 		const struct job_param *p = &t->param[i];
-		int source = schema ? schema_find_any(schema, p->name) : -1;
+		int source = schema && !p->free ? schema_find_any(schema, p->name) : -1;
 
 		out->param[i] = source;
 		if (source < 0)

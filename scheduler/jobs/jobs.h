@@ -52,6 +52,7 @@ struct job {
 	const struct job_type *type;   /* of the present configuration; NULL: it has no such type any more */
 	struct job_bound *bound;       /* NULL: it is bound to no model */
 	uint32_t slot;                 /* of its model: daemon/setup.h */
+	bool apart;                    /* an engine beside the machine runs it (core/sched.h) */
 
 	int type_number;               /* of its type's name: names_number() */
 	struct job_record row;         /* as it is stored; its text is in the next line, or kept by names.h */

@@ -61,11 +61,19 @@ static void load_advance(struct life *l, int64_t now_ns)
 	l->load_since_ns = now_ns;
 }
 
+/* A job of an engine beside the machine meets none of the machine's, and they do not meet it. */
+static bool on_machine(const struct job *job)
+{
+	return !job->apart || life_advised(job);
+}
+
 static void load_enters(struct life *l, struct job *job, int64_t now_ns)
 {
 	load_advance(l, now_ns);
-	l->load_jobs++;
-	l->load_processes += job->row.cpus;
+	if (on_machine(job)) {
+		l->load_jobs++;
+		l->load_processes += job->row.cpus;
+	}
 	job->counted_ns = now_ns;
 	job->jobs_before_s = l->jobs_integral_s;
 	job->processes_before_s = l->processes_integral_s;
@@ -85,8 +93,10 @@ static double other_beside(const struct life *l, const struct job *job)
 static void load_leaves(struct life *l, struct job *job, int64_t now_ns)
 {
 	load_advance(l, now_ns);
-	l->load_jobs--;
-	l->load_processes -= job->row.cpus;
+	if (on_machine(job)) {
+		l->load_jobs--;
+		l->load_processes -= job->row.cpus;
+	}
 }
 
 /* ---- submitted ---- */
@@ -413,13 +423,18 @@ static size_t observation(struct life *l, const struct job *job, double run_s)
 	const char *told;
 	size_t n = 0;
 
+	if (!on_machine(job)) {
+		njobs = 1.0;
+		processes = job->row.cpus;
+	}
+
 	_Static_assert(JOB_TYPE_MAX_PARAMS + 9 <= OBSERVED_MAX, "room for all columns");
 	for (size_t i = 0; t && i < t->n_params; i++) {
 		const char *name = t->param[i].name;
 		double number = job->bound->params.number[i];
 
 		gpus &= strcmp(name, "gpus") != 0;
-		if (!job->bound->params.value[i])
+		if (!job->bound->params.value[i] || t->param[i].free)
 			continue;
 		if (!strcmp(name, "lr")) {
 			if (!isnan(job->row.lr))

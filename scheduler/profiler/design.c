@@ -114,7 +114,7 @@ static int factor_add(struct profile_factor *f, const char *where, const char *t
 	if (f->n_levels == PROFILE_MAX_LEVELS)
 		return err_fail(err, ERR_FORMAT, "%s: %s has more than %d levels", where, f->name,
 				PROFILE_MAX_LEVELS);
-	if (text_number(text, &v))
+	if (!f->free && text_number(text, &v))
 		text = text_shortest(v, number);
 	else
 		f->number = false;
@@ -180,6 +180,28 @@ static int factor_put(struct profile_design *d, const char *where, struct profil
 	*at = *f;
 	*f = (struct profile_factor){ 0 };
 	return 0;
+}
+
+/* The text stays as it was typed: "007" is not 7 to everyone. */
+static int put_free(struct profile_design *d, const char *where, const char *name, const char *value,
+		    struct err *err)
+{
+	struct profile_factor f = { 0 };
+	int rc = factor_begin(&f, where, name, err);
+
+	f.free = true;
+	if (!rc)
+		rc = factor_add(&f, where, value, err);
+	f.number = false;
+	if (!rc)
+		rc = factor_put(d, where, &f, err);
+	factor_release(&f);
+	return rc;
+}
+
+int profile_design_free(struct profile_design *d, const char *name, const char *value, struct err *err)
+{
+	return put_free(d, "the command", name, value, err);
 }
 
 /* A slip on the command line is not one in a file. */
@@ -349,6 +371,15 @@ static int level_from_json(struct profile_factor *f, const char *where, const st
 			f->name);
 }
 
+static int free_from_json(struct profile_design *d, const char *where, const struct json *v, struct err *err)
+{
+	if (find(d->factor, d->n_factors, json_key(v)) || find(d->fixed, d->n_fixed, json_key(v)))
+		return err_fail(err, ERR_FORMAT, "%s: '%s' is both free and a factor", where, json_key(v));
+	if (json_type(v) != JSON_STRING)
+		return err_fail(err, ERR_FORMAT, "%s: %s must be a string", where, json_key(v));
+	return put_free(d, where, json_key(v), json_string(v, ""), err);
+}
+
 static int factor_from_json(struct profile_design *d, const char *where, const struct json *v, bool fixed,
 			    struct err *err)
 {
@@ -371,13 +402,14 @@ static int factor_from_json(struct profile_design *d, const char *where, const s
 
 static void read_factors(struct fields *f, const char *key, struct profile_design *d)
 {
-	bool fixed = !strcmp(key, "fixed");
+	bool fixed = !strcmp(key, "fixed"), free = !strcmp(key, "free");
 	struct fields all;
 
 	if (!fields_open_member(&all, f, key, NULL))
 		return;
 	for (const struct json *m = json_first(all.object); m && !f->rc; m = json_next(m))
-		f->rc = factor_from_json(d, all.where, m, fixed, f->err);
+		f->rc = free ? free_from_json(d, all.where, m, f->err)
+			     : factor_from_json(d, all.where, m, fixed, f->err);
 }
 
 static void read_command(struct fields *f, struct profile_design *d)
@@ -447,9 +479,10 @@ static void read_result(struct fields *f, struct profile_design *d)
 int profile_design_from_json(struct profile_design *d, const char *name, const struct json *v,
 			     struct err *err)
 {
-	static const char *const known[] = { "factors", "fixed",    "design",    "replications", "seed",
-					     "command", "result",   "timeout_s", "tries",        "max_spread",
-					     "warm_up", "work_dir", "mixed",     "epochs",       NULL };
+	static const char *const known[] = { "factors", "fixed",      "design",  "replications",
+					     "seed",    "command",    "result",  "timeout_s",
+					     "tries",   "max_spread", "warm_up", "work_dir",
+					     "mixed",   "epochs",     "free",    NULL };
 	const char *kind = NULL;
 	struct err why = { 0 };
 	struct fields f;
@@ -457,6 +490,7 @@ int profile_design_from_json(struct profile_design *d, const char *name, const s
 	fields_open(&f, text_tail(name, FIELDS_FILE_SHOWN), ": ", v, known, err);
 	read_factors(&f, "factors", d);
 	read_factors(&f, "fixed", d);
+	read_factors(&f, "free", d);
 	field_string(&f, "design", PROFILE_MAX_VALUE, &kind);
 	if (kind && profile_design_kind(d, kind, &why))
 		fields_fail(&f, why.code, "design", "%s", why.text);

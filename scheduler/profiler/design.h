@@ -34,6 +34,8 @@ struct profile_factor {
 	char *name;
 	char **level; size_t n_levels; /* as text, in the order given */
 	bool number;                   /* every level is one */
+	bool free;                     /* fixed, and nothing depends on it: a job may have any other value,
+	                                  and no table has it */
 };
 
 /* Another job that may run beside this one: its design, whose settings in the middle are used. */
@@ -83,6 +85,7 @@ int profile_design_from_json(struct profile_design *d, const char *name, const s
 
 /* The same from flags: each replaces what the file said. */
 /* "cpus=1,2"; one level: fixed */
+int profile_design_free(struct profile_design *d, const char *name, const char *value, struct err *err);
 int profile_design_factor(struct profile_design *d, const char *text, struct err *err);
 int profile_design_kind(struct profile_design *d, const char *text, struct err *err);   /* full, 2k, lhs:N */
 /* split like a shell would */

@@ -30,13 +30,17 @@ struct data { /* the table under a schema made from the design; only rows with s
 static void put_schema(const struct profile_design *d, struct strbuf *out)
 {
 	const struct profile_factor *batch = profile_factor_find(d, "batch");
+	const char *comma = "";
 
 	strbuf_puts(out, "{\"columns\":[");
 	for (size_t i = 0; i < d->n_factors + d->n_fixed; i++) {
 		const struct profile_factor *f = profile_factor_at(d, i);
 
-		strbuf_printf(out, "%s{\"name\":\"%s\",\"kind\":\"%s\"}", i ? "," : "", f->name,
+		if (f->free)
+			continue;
+		strbuf_printf(out, "%s{\"name\":\"%s\",\"kind\":\"%s\"}", comma, f->name,
 			      f->number ? "number" : "category");
+		comma = ",";
 	}
 	strbuf_printf(out,
 		      "],\"decision\":\"%s\",\"targets\":{\"time\":\"time_s\",\"accuracy\":\"accuracy\"},"

@@ -174,7 +174,7 @@ static void put_settings(const struct profile_design *d, const uint16_t *level, 
 	for (size_t i = 0; i < d->n_factors + d->n_fixed; i++) {
 		const struct profile_factor *f = profile_factor_at(d, i);
 
-		if (is_first(f->name))
+		if (is_first(f->name) || f->free)
 			continue;
 		put_level(out, f->name, level ? f->level[i < d->n_factors ? level[i] : 0] : f->name, c);
 	}

@@ -274,12 +274,13 @@ static int answer_observations(struct answer *a)
 	size_t row = 0, n = 0;
 	int64_t job = 0;
 	double time_s = NAN, accuracy = NAN;
-	int rc = prepare_text(a,
-			      "SELECT o.job,o.at_ns,o.time_s,o.accuracy,v.name,v.number,v.word FROM"
-			      " (SELECT job,at_ns,time_s,accuracy FROM observations WHERE doubt IS NULL AND"
-			      " (?1='' OR type=?1) AND at_ns>=?2 AND (?4 IS NULL OR"
-			      " instr(?4,','||type||',')=0) ORDER BY job DESC LIMIT ?3) o"
-			      " LEFT JOIN observed_values v ON v.job=o.job ORDER BY o.job,v.n");
+	int rc = prepare_text(
+		a, "SELECT o.job,o.at_ns,o.time_s,o.accuracy,v.name,v.number,v.word,"
+		   "coalesce(j.uid,-1) FROM"
+		   " (SELECT job,at_ns,time_s,accuracy FROM observations WHERE doubt IS NULL AND"
+		   " (?1='' OR type=?1) AND at_ns>=?2 AND (?4 IS NULL OR"
+		   " instr(?4,','||type||',')=0) ORDER BY job DESC LIMIT ?3) o LEFT JOIN jobs j ON j.id=o.job"
+		   " LEFT JOIN observed_values v ON v.job=o.job ORDER BY o.job,v.n");
 
 	if (rc)
 		return rc;
@@ -301,7 +302,8 @@ static int answer_observations(struct answer *a)
 			time_s = number_at(a, 2);
 			accuracy = number_at(a, 3);
 			row = store_observation_put(&a->q->text, (uint64_t)job,
-						    sqlite3_column_int64(a->st, 1));
+						    sqlite3_column_int64(a->st, 1),
+						    sqlite3_column_int64(a->st, 7));
 			n = 0;
 		}
 		if (!v.name || is_own(v.name))

@@ -7,7 +7,7 @@
 /* A row is a head and its values; each value is followed by its name and, where it has one, its text. */
 struct head {
 	uint64_t job;
-	int64_t at_ns;
+	int64_t at_ns, uid;
 	uint64_t n;
 };
 
@@ -16,9 +16,9 @@ struct packed_value {
 	bool has_text;
 };
 
-size_t store_observation_put(struct strbuf *out, uint64_t job, int64_t at_ns)
+size_t store_observation_put(struct strbuf *out, uint64_t job, int64_t at_ns, int64_t uid)
 {
-	struct head head = { job, at_ns, 0 };
+	struct head head = { job, at_ns, uid, 0 };
 	size_t row = out->len;
 
 	strbuf_add(out, &head, sizeof head);
@@ -60,7 +60,9 @@ bool store_observation_next(const char *answer, size_t len, size_t *at, struct s
 		return false;
 	memcpy(&head, answer + *at, sizeof head);
 	*at += sizeof head;
-	*out = (struct store_observation){ .job = head.job, .at_ns = head.at_ns, .n = head.n };
+	*out = (struct store_observation){
+		.job = head.job, .at_ns = head.at_ns, .uid = head.uid, .n = head.n
+	};
 	for (size_t i = 0; i < head.n; i++) {
 		struct packed_value v;
 

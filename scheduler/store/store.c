@@ -350,7 +350,7 @@ int store_add_observation(struct store *s, const struct store_seen *o, struct er
 	if (o->n_values > OBSERVED_MAX - 2)
 		return err_fail(err, ERR_ARG, "the observation of job %llu has more than %d values",
 				(unsigned long long)o->job, OBSERVED_MAX - 2);
-	row = store_observation_put(&packed, o->job, o->at_ns);
+	row = store_observation_put(&packed, o->job, o->at_ns, -1); /* its row has it */
 	for (size_t i = 0; i < o->n_values; i++)
 		store_observation_put_value(&packed, row, &o->value[i]);
 	e.packed = packed.text;

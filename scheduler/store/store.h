@@ -145,13 +145,14 @@ int store_ask(struct store *s, enum store_question q, uint64_t job, const struct
 struct store_observation {
 	uint64_t job;
 	int64_t at_ns;
+	int64_t uid;         /* whose job it was; -1: the job is not kept any more */
 	struct observed value[OBSERVED_MAX]; size_t n;
 };
 /* The row at *at of an answer to STORE_OBSERVATIONS, or of a copy of it, and *at moved behind it; false: that
  * was all. Text is borrowed from the answer. */
 bool store_observation_next(const char *answer, size_t len, size_t *at, struct store_observation *out);
 /* Puts a row behind the others: its head, then its values one by one. Returns where it begins. */
-size_t store_observation_put(struct strbuf *out, uint64_t job, int64_t at_ns);
+size_t store_observation_put(struct strbuf *out, uint64_t job, int64_t at_ns, int64_t uid);
 void store_observation_put_value(struct strbuf *out, size_t row, const struct observed *v);
 
 /* ---- start-up: before the threads have anything to do ---- */

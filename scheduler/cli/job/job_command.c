@@ -20,6 +20,35 @@ static const char *const epochs_option[] = {
 	"num_epochs",   "max_epochs",   NULL
 };
 
+/* Values of these say which run it is, not what it does. */
+static const char *const free_option[] = { "seed",
+					   "random-seed",
+					   "rng-seed",
+					   "random-state",
+					   "manual-seed",
+					   "data-seed",
+					   "run-name",
+					   "run-id",
+					   "exp-name",
+					   "exp-id",
+					   "experiment-name",
+					   "output-dir",
+					   "out-dir",
+					   "outdir",
+					   "output",
+					   "out",
+					   "log-dir",
+					   "logdir",
+					   "log-file",
+					   "save-dir",
+					   "save-path",
+					   "checkpoint-dir",
+					   "ckpt-dir",
+					   "results-dir",
+					   "result-dir",
+					   NULL };
+#define TYPED "typed_"
+
 #define STEP_LINE "[Ss]tep[^0-9]{0,4}([0-9]+)" /* the end of some steps */
 #define JOB_COMMAND_FACTOR 4096 /* bytes of a list of values */
 
@@ -88,6 +117,85 @@ static int put_placeholder(struct profile_design *d, const char *name, const cha
 	free(d->command[i]);
 	d->command[i] = text.text;
 	return 0;
+}
+
+/* Is the word, up to `len`, an option of the list, "--run-name", "--run_name" or "run_name"? `name`: what its
+ * value is called as a free one. */
+static bool is_free_option(const char *word, size_t len, char name[64])
+{
+	size_t dashes = strspn(word, "-");
+
+	for (size_t i = 0; free_option[i]; i++) {
+		size_t k = 0;
+
+		if (dashes > 2 || len != dashes + strlen(free_option[i]))
+			continue;
+		while (free_option[i][k] && (word[dashes + k] == free_option[i][k] ||
+					     (free_option[i][k] == '-' && word[dashes + k] == '_')))
+			k++;
+		if (free_option[i][k])
+			continue;
+		snprintf(name, 64, TYPED "%s", free_option[i]);
+		for (char *s = name; *s; s++)
+			*s = *s == '-' ? '_' : *s;
+		return true;
+	}
+	return false;
+}
+
+/* What --set can carry, and no placeholder; a word of its own is no option itself. */
+static bool is_free_value(const char *s, bool is_word)
+{
+	double number;
+
+	for (const char *at = s; *at; at++) {
+		if ((unsigned char)*at < 0x20 || *at == 0x7f || strchr(",{}", *at))
+			return false;
+	}
+	return *s && (!is_word || *s != '-' || text_number(s, &number)) && strlen(s) <= PROFILE_MAX_VALUE;
+}
+
+static int put_free(struct profile_design *d, size_t i, size_t at, const char *name, char **set,
+		    struct err *err)
+{
+	struct strbuf word = { 0 }, one = { 0 };
+	int rc = profile_design_free(d, name, d->command[i] + at, err);
+
+	strbuf_printf(&one, "%s=%s", name, d->command[i] + at);
+	strbuf_printf(&word, "%.*s{%s}", (int)at, d->command[i], name);
+	if (!rc && (word.failed || one.failed))
+		rc = err_nomem(err, "the command");
+	if (rc) {
+		strbuf_release(&word);
+		strbuf_release(&one);
+		return rc;
+	}
+	free(d->command[i]);
+	d->command[i] = word.text;
+	*set = one.text;
+	return 0;
+}
+
+int job_command_free(struct profile_design *d, char **set, size_t max, size_t *out_n, struct err *err)
+{
+	char name[64];
+	int rc = 0;
+
+	*out_n = 0;
+	for (size_t i = 1; i < d->n_command && !rc && *out_n < max; i++) {
+		const char *word = d->command[i], *eq = strchr(word, '=');
+		size_t at = eq ? (size_t)(eq - word) + 1 : 0;
+
+		if (eq ? !is_free_option(word, at - 1, name)
+		       : word[0] != '-' || i + 1 == d->n_command || !is_free_option(word, strlen(word), name))
+			continue;
+		i += !eq;
+		if (!is_free_value(d->command[i] + at, !at) || profile_factor_find(d, name) || uses(d, name))
+			continue;
+		rc = put_free(d, i, at, name, &set[*out_n], err);
+		*out_n += !rc;
+	}
+	return rc;
 }
 
 static int take_steps(struct profile_design *d, const struct cli *talk, struct err *err)

@@ -17,6 +17,11 @@ struct job_typed {
  * and lines such as "step 50/1000" end one. ERR_ARG: there is no batch in it. */
 int job_command_take(struct profile_design *d, char *const *word, size_t n, const struct cli *talk,
                      struct job_typed *out, struct err *err);
+/* Values that neither time nor accuracy depends on: of an option that gives a seed, names the run or says
+ * where its output goes. They become placeholders and free values of the design, and `set` has this command's
+ * own, "typed_seed=17", to be freed by job_command_names_free(). Commands that differ in nothing else are
+ * one. */
+int job_command_free(struct profile_design *d, char **set, size_t max, size_t *out_n, struct err *err);
 /* A factor as an option has it, "NAME=A,B"; {steps}, of which a command has none any more, are its epochs. */
 int job_command_factor(struct profile_design *d, const char *text, struct err *err);
 /* The number that training is about, by the options --metric and --goal. Each may be NULL. */

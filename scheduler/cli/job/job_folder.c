@@ -158,16 +158,31 @@ static void put_string(struct strbuf *out, const char *text)
 	json_put_string(&w, text);
 }
 
-static void put_factors(struct strbuf *out, const struct profile_factor *f, size_t n, bool list)
+static void put_factors(struct strbuf *out, const struct profile_factor *f, size_t n, bool list, bool free)
 {
+	const char *comma = "";
+
 	for (size_t i = 0; i < n; i++) {
-		strbuf_printf(out, "    \"%s\": %s", f[i].name, list ? "[" : "");
+		if (f[i].free != free)
+			continue;
+		strbuf_printf(out, "%s    \"%s\": %s", comma, f[i].name, list ? "[" : "");
 		for (size_t l = 0; l < f[i].n_levels; l++) {
 			strbuf_puts(out, l ? ", " : "");
 			put_level(out, &f[i], l);
 		}
-		strbuf_printf(out, "%s%s\n", list ? "]" : "", i + 1 < n ? "," : "");
+		strbuf_puts(out, list ? "]" : "");
+		comma = ",\n";
 	}
+	strbuf_puts(out, "\n");
+}
+
+static size_t count_free(const struct profile_design *d)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_fixed; i++)
+		n += d->fixed[i].free;
+	return n;
 }
 
 static void put_result(struct strbuf *out, const struct output_spec *r)
@@ -210,11 +225,18 @@ static void put_description(const struct profile_design *d, const struct job_fol
 	strbuf_puts(out, ",\n\n  // What varies, and the values that are measured. Jobs may choose among "
 			 "them; njobs is how many jobs "
 			 "run\n  // at the same time.\n  \"factors\": {\n");
-	put_factors(out, d->factor, d->n_factors, true);
+	put_factors(out, d->factor, d->n_factors, true, false);
 	strbuf_puts(out, "  },\n");
-	if (d->n_fixed) {
+	if (d->n_fixed > count_free(d)) {
 		strbuf_puts(out, "  \"fixed\": {\n");
-		put_factors(out, d->fixed, d->n_fixed, false);
+		put_factors(out, d->fixed, d->n_fixed, false, false);
+		strbuf_puts(out, "  },\n");
+	}
+	if (count_free(d)) {
+		strbuf_puts(out,
+			    "  // Neither time nor accuracy depends on these: each job may have its own.\n"
+			    "  \"free\": {\n");
+		put_factors(out, d->fixed, d->n_fixed, false, true);
 		strbuf_puts(out, "  },\n");
 	}
 	if (d->epochs) {

@@ -18,12 +18,9 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/io.h"
 #include "common/places.h"
 #include "common/text/text.h"
-#include "common/text/hash.h"
 #include "scheduler/cli/cli.h"
-#include "scheduler/config/config.h"
 #include "scheduler/process/output.h"
 
 #define PROGRAM "postriderd"
@@ -70,170 +67,6 @@ int own_daemon_make_folder(const char *path, struct err *err)
 		if (!*s)
 			return 0;
 	}
-}
-
-/* ---- its configuration: the folders it knows ---- */
-
-/* The folder of a type: its description says which. False: it does not exist any more, or is not ours. */
-static bool folder_of(const struct json *type, struct job_folder *out)
-{
-	const char *job = json_string(json_get(type, "job"), NULL);
-	char dir[PATH_MAX];
-	const char *slash = job ? strrchr(job, '/') : NULL;
-
-	if (!slash || (size_t)(slash - job) >= sizeof dir || !job_folder_has(job))
-		return false;
-	snprintf(dir, sizeof dir, "%.*s", (int)(slash - job), job);
-	return !job_folder_open(out, dir, "", NULL);
-}
-
-/* What the folder is called: the name it has there, its own, or with a number behind it if that is taken. */
-static void name_it(const struct json *types, const struct job_folder *folder, char *out)
-{
-	for (const struct json *t = json_first(types); t; t = json_next(t)) {
-		if (!strcmp(json_string(json_get(t, "job"), ""), folder->job)) {
-			snprintf(out, JOB_FOLDER_NAME + 1, "%s", json_key(t));
-			return;
-		}
-	}
-	if (json_get(types, folder->name))
-		snprintf(out, JOB_FOLDER_NAME + 1, "%.50s-%08x", folder->name,
-			 (unsigned)hash_text(HASH_START, folder->dir));
-	else
-		snprintf(out, JOB_FOLDER_NAME + 1, "%s", folder->name);
-}
-
-static void put_text(struct strbuf *out, const char *key, const char *text)
-{
-	struct json_writer w;
-
-	strbuf_printf(out, "  \"%s\": ", key);
-	json_begin(&w, out, false);
-	json_put_string(&w, text);
-	strbuf_puts(out, ",\n");
-}
-
-/* A description that changed changes this file, so that a daemon that runs reads both again. */
-static void put_described(const struct job_folder *f, struct strbuf *out)
-{
-	struct stat st;
-
-	if (!stat(f->job, &st))
-		strbuf_printf(out, "    // described at %lld.%09ld\n", (long long)st.st_mtim.tv_sec,
-			      st.st_mtim.tv_nsec);
-}
-
-/* What the user has added to an object of the file: all but the keys that are written here. */
-static void put_kept(const struct json *from, const char *const *ours, const char *before, const char *after,
-		     struct strbuf *out)
-{
-	struct json_writer w;
-
-	for (const struct json *m = json_first(from); m; m = json_next(m)) {
-		bool mine = false;
-
-		for (size_t i = 0; ours[i]; i++)
-			mine |= !strcmp(ours[i], json_key(m));
-		if (mine)
-			continue;
-		strbuf_puts(out, before);
-		json_begin(&w, out, false);
-		json_put_string(&w, json_key(m));
-		strbuf_puts(out, ": ");
-		json_begin(&w, out, false);
-		cli_json_copy(&w, m);
-		strbuf_puts(out, after);
-	}
-}
-
-/* gpus: how many the machine has, which a job may ask for unless its type says otherwise. */
-static void put_type(const struct job_folder *f, const char *name, const struct json *was, double gpus,
-		     struct strbuf *out)
-{
-	static const char *const ours[] = {
-		"job", "model", "first_after", "table", "curves", "batches", NULL
-	};
-
-	put_described(f, out);
-	job_folder_type(f, name, out);
-	if (out->len) /* reopen the object that the folder has closed */
-		out->text[--out->len] = '\0';
-	put_kept(was, ours, ",\n      ", "", out);
-	if (gpus > 0.0 && !json_get(was, "resources"))
-		strbuf_printf(out, ",\n      \"resources\": {\"max_gpus\": %.0f}", gpus);
-	strbuf_puts(out, "}");
-}
-
-/* folder NULL: no other than those that are there; then the daemon is to have a page. */
-static void put_configuration(const struct own_daemon *o, const struct json *was,
-			      const struct job_folder *folder, const char *name, double idle_s,
-			      struct strbuf *out)
-{
-	static const char *const ours[] = { "socket", "state_dir", "idle_exit_s", "types", NULL };
-	const char *comma = "";
-	const struct json *types = json_get(was, "types");
-	double gpus = json_number(json_path(was, "resources.gpus"), 0.0);
-	struct job_folder other;
-
-	strbuf_puts(
-		out,
-		"// The daemon of `postrider run`, which writes this file: one job type for each command or "
-		"folder.\n// Keys that you add or change are kept, here and in a type, but not your "
-		"comments.\n{\n");
-	put_text(out, "socket", o->socket);
-	put_text(out, "state_dir", o->state);
-	if (!json_get(was, "socket_mode"))
-		put_text(out, "socket_mode", "0600");
-	strbuf_printf(out, "  \"idle_exit_s\": %.9g,\n", idle_s);
-	if (!json_get(was, "learning"))
-		strbuf_puts(out, "  \"learning\": {\"retrain_after\": 24},\n");
-	if (!folder && !json_get(was, "http")) /* this machine only, at any free port */
-		strbuf_puts(out, "  \"http\": {\"listen\": \"127.0.0.1:0\"},\n");
-	put_kept(was, ours, "  ", ",\n", out);
-	strbuf_puts(out, "  \"types\": {\n");
-	for (const struct json *t = json_first(types); t; t = json_next(t)) {
-		if ((folder && !strcmp(json_key(t), name)) || !folder_of(t, &other))
-			continue; /* a folder that was removed is forgotten */
-		strbuf_puts(out, comma);
-		put_type(&other, json_key(t), t, gpus, out);
-		comma = ",\n";
-	}
-	if (folder) {
-		strbuf_puts(out, comma);
-		put_type(folder, name, json_get(types, name), gpus, out);
-	}
-	strbuf_puts(out, "\n  }\n}\n");
-}
-
-/* Under the lock. *out_changed: a daemon that runs has to read it again. */
-static int enlist(const struct own_daemon *o, const struct job_folder *folder, double idle_s, char *type,
-		  bool *out_changed, struct err *err)
-{
-	struct strbuf fresh = { 0 };
-	struct json *v = NULL;
-	char *text = NULL;
-	size_t len = 0;
-	int rc = job_folder_has(o->config) ? io_read_file(o->config, CONFIG_MAX_BYTES, &text, &len, err) : 0;
-
-	/* What the user has written into it is not thrown away for a missing comma. */
-	if (!rc && text)
-		rc = json_parse_settings(o->config, text, len, &v, err);
-	if (!rc) {
-		if (isnan(idle_s))
-			idle_s = json_number(json_get(v, "idle_exit_s"), OWN_DAEMON_IDLE_S);
-		if (folder)
-			name_it(json_get(v, "types"), folder, type);
-		put_configuration(o, v, folder, type, idle_s, &fresh);
-		*out_changed = !text || fresh.len != len || memcmp(strbuf_text(&fresh), text, len) != 0;
-		if (fresh.failed)
-			rc = err_nomem(err, "the configuration");
-		else if (*out_changed)
-			rc = io_write_file(o->config, strbuf_text(&fresh), fresh.len, err);
-	}
-	json_free(v);
-	free(text);
-	strbuf_release(&fresh);
-	return rc;
 }
 
 /* ---- starting it ---- */
@@ -337,14 +170,72 @@ static int end_old(const struct own_daemon *o, struct client_fault *f)
 	return CLIENT_UNREACHABLE;
 }
 
+/* A daemon whose configuration may have changed. */
+static int reach(const struct cli *c, const struct own_daemon *o, const struct client_params *here,
+		 bool changed, struct client **out, struct client_fault *f)
+{
+	int rc = *out ? 0 : client_open(here, out, f);
+
+	if (!rc && (rc = greet(*out, changed, f))) {
+		client_close(*out);
+		*out = NULL;
+	}
+	if (rc && rc != CLIENT_UNREACHABLE && strstr(f->text, "needs a restart"))
+		rc = end_old(o, f);
+	if (rc == CLIENT_UNREACHABLE)
+		rc = start(c, o, here, out, f);
+	return rc;
+}
+
+struct asker {
+	const struct cli *c;
+	const struct own_daemon *o;
+	const struct client_params *here;
+	struct client *client;
+	bool tried;
+};
+
+/* A type that has jobs cannot go. Who knows is the daemon, with the configuration as it still is. */
+static bool has_jobs(void *owner, const char *type)
+{
+	struct asker *a = owner;
+	struct client_fault ignored;
+	struct json *reply = NULL;
+	struct json_writer *w;
+	bool some;
+
+	if (!a->client && !a->tried && reach(a->c, a->o, a->here, false, &a->client, &ignored))
+		a->client = NULL;
+	a->tried = true;
+	if (!a->client)
+		return false;
+	w = client_begin(a->client, "list");
+	json_kv_string(w, "type", type);
+	json_kv_open(w, "state", '[');
+	json_put_string(w, "queued");
+	json_put_string(w, "running");
+	json_close(w, ']');
+	json_kv_int(w, "limit", 1);
+	some = client_call(a->client, &reply, &ignored) || json_size(json_get(reply, "jobs")) > 0;
+	json_free(reply);
+	return some;
+}
+
 /* folder NULL: as own_daemon_page(). */
 static int open_own(const struct cli *c, const struct job_folder *folder, double idle_s,
 		    const struct client_params *at, char *type, struct client **out, struct client_fault *f)
 {
 	struct own_daemon o;
 	struct client_params here = { .socket = o.socket, .timeout_s = at->timeout_s };
+	struct asker asker = { .c = c, .o = &o, .here = &here };
+	struct own_types types = { .c = c,
+				   .o = &o,
+				   .folder = folder,
+				   .idle_s = idle_s,
+				   .type = type,
+				   .has_jobs = has_jobs,
+				   .owner = &asker };
 	struct err err = { 0 };
-	bool changed = false;
 	int lock = -1, rc = own_daemon_find(&o, &err);
 
 	if (!rc && !folder && !job_folder_has(o.config))
@@ -355,21 +246,22 @@ static int open_own(const struct cli *c, const struct job_folder *folder, double
 	/* Two at a time would start two daemons, or forget each other's folder. */
 	if (!rc && ((lock = open(o.lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600)) < 0 || flock(lock, LOCK_EX)))
 		rc = err_fail(&err, ERR_IO, "%s: %s", text_tail(o.lock, 200), strerror(errno));
-	if (!rc)
-		rc = enlist(&o, folder, idle_s, type, &changed, &err);
-	if (rc) {
-		rc = client_fail(f, err_exit_code(err.code), "%s", err.text);
-	} else {
-		rc = client_open(&here, out, f);
-		if (!rc && (rc = greet(*out, changed, f))) {
-			client_close(*out);
-			*out = NULL;
+	do {
+		if (!rc)
+			rc = own_types_enlist(&types, &err);
+		if (rc) {
+			rc = client_fail(f, err_exit_code(err.code), "%s", err.text);
+			break;
 		}
-		if (rc && rc != CLIENT_UNREACHABLE && strstr(f->text, "needs a restart"))
-			rc = end_old(&o, f);
-		if (rc == CLIENT_UNREACHABLE)
-			rc = start(c, &o, &here, out, f);
+		rc = reach(c, &o, &here, types.changed, &asker.client, f);
+	} while (rc && rc != CLIENT_UNREACHABLE && own_types_leave_out(&types, f->text) && !(rc = 0));
+	if (rc) {
+		own_types_take_back(&types);
+		client_close(asker.client);
+		asker.client = NULL;
 	}
+	*out = asker.client;
+	own_types_release(&types);
 	if (lock >= 0)
 		close(lock);
 	return rc;

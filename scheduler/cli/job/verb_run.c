@@ -24,6 +24,7 @@
 #include "scheduler/process/machine.h"
 
 #define FIRST_MODEL_S 5.0
+#define MAX_OWN 8
 
 struct options {
 	struct submit_options submit;
@@ -34,6 +35,8 @@ struct options {
 	double idle_s;
 	char **word;
 	size_t n_words;
+	char *own[MAX_OWN]; /* of submit.set: values of this run alone, which the command has */
+	size_t n_own;
 };
 
 /* ---- the folder of a command ---- */
@@ -162,6 +165,25 @@ static int add_level(const struct job_folder *f, const char *factor, const char 
 	return rc;
 }
 
+/* What this run has made or changed in the folder, to be taken back where it is refused. */
+struct change {
+	bool made;
+	char *job; /* the description as it was; NULL: it did not change */
+	size_t job_len;
+};
+
+static void take_back(const struct job_folder *f, const struct change *was)
+{
+	if (was->made) {
+		unlink(f->job);
+		unlink(f->config);
+		unlink(f->readme);
+		rmdir(f->dir);
+	} else if (was->job) {
+		io_write_file(f->job, was->job, was->job_len, NULL);
+	}
+}
+
 /* The batches and cpus of the options. */
 static int add_levels(const struct job_folder *f, const struct options *o, struct err *err)
 {
@@ -181,9 +203,42 @@ static int add_levels(const struct job_folder *f, const struct options *o, struc
 	return rc;
 }
 
-static int folder_of_command(const struct cli *c, struct options *o, struct job_folder *out, struct err *err)
+/* Values that say which run it is: of this job, not of its type. */
+static int take_own(struct options *o, struct profile_design *d, struct err *err)
+{
+	size_t room = CLI_LIST_MAX - o->submit.set.n;
+	int rc = job_command_free(d, o->own, room < MAX_OWN ? room : MAX_OWN, &o->n_own, err);
+
+	for (size_t i = 0; i < o->n_own; i++)
+		o->submit.set.item[o->submit.set.n++] = o->own[i];
+	return rc;
+}
+
+static int make_folder(const struct options *o, bool has_epochs, struct profile_design *d,
+		       const struct job_folder *out, struct err *err)
 {
 	static const struct job_folder_notes nothing;
+	int rc;
+
+	d->epochs = has_epochs ? mem_strdup(o->submit.epochs) : NULL;
+	if (has_epochs && !d->epochs)
+		return err_nomem(err, "the epochs");
+	rc = job_command_metric(d, o->metric, o->goal, err);
+	if (!rc)
+		rc = default_factors(o, d, err);
+	d->kind = PROFILE_LHS;
+	d->lhs_runs = 24;
+	d->max_spread = 1.0;
+	if (!rc)
+		rc = profile_design_check(d, err);
+	if (!rc)
+		rc = own_daemon_make_folder(out->dir, err);
+	return rc ? rc : job_folder_write(out, d, &nothing, err);
+}
+
+static int folder_of_command(const struct cli *c, struct options *o, struct job_folder *out,
+			     struct change *was, struct err *err)
+{
 	char dir[PATH_MAX], name[JOB_FOLDER_NAME + 1];
 	struct own_daemon own;
 	struct job_typed typed;
@@ -203,6 +258,8 @@ static int folder_of_command(const struct cli *c, struct options *o, struct job_
 	if (!rc)
 		rc = take_typed(c, o, &typed, err);
 	if (!rc)
+		rc = take_own(o, &d, err);
+	if (!rc)
 		rc = own_daemon_find(&own, err);
 	if (!rc) {
 		h = fingerprint(&d);
@@ -216,25 +273,15 @@ static int folder_of_command(const struct cli *c, struct options *o, struct job_
 		rc = err_fail(err, ERR_ARG,
 			      "how many epochs? Add --epochs N, or a range to choose from: --epochs 1..10");
 	if (!rc && !job_folder_is(dir)) {
-		d.epochs = typed.has_epochs ? mem_strdup(o->submit.epochs) : NULL;
-		if (typed.has_epochs && !d.epochs)
-			rc = err_nomem(err, "the epochs");
-		if (!rc)
-			rc = job_command_metric(&d, o->metric, o->goal, err);
-		if (!rc)
-			rc = default_factors(o, &d, err);
-		d.kind = PROFILE_LHS;
-		d.lhs_runs = 24;
-		d.max_spread = 1.0;
-		if (!rc)
-			rc = profile_design_check(&d, err);
-		if (!rc)
-			rc = own_daemon_make_folder(dir, err);
-		if (!rc)
-			rc = job_folder_write(out, &d, &nothing, err);
+		was->made = true;
+		rc = make_folder(o, typed.has_epochs, &d, out, err);
+	} else if (!rc) {
+		rc = io_read_file(out->job, PROFILE_MAX_BYTES, &was->job, &was->job_len, err);
 	}
 	if (!rc)
 		rc = add_levels(out, o, err);
+	if (rc)
+		take_back(out, was);
 	profile_design_release(&d);
 	return rc;
 }
@@ -278,8 +325,8 @@ static int has_model(struct client *client, const char *type)
 }
 
 /* The first run of a command makes its first model, in a moment: a script that runs the command again at once
- * shall have the promise. */
-static void await_first_model(const struct cli *c, struct client *client, const char *type)
+ * shall have the promise. So it is with the model of a command that was forgotten and returns. */
+static bool await_model(struct client *client, const char *type)
 {
 	double until_s = clock_monotonic_s() + FIRST_MODEL_S;
 	bool waited = false;
@@ -288,7 +335,12 @@ static void await_first_model(const struct cli *c, struct client *client, const 
 		waited = true;
 		usleep(20000);
 	}
-	if (waited)
+	return waited;
+}
+
+static void await_first_model(const struct cli *c, struct client *client, const char *type)
+{
+	if (await_model(client, type))
 		cli_notice(c, "what it took is learnt: the next run can have a promise");
 }
 
@@ -372,6 +424,7 @@ static int run(const struct cli *c, const struct options *o, const struct job_fo
 	struct json *reply = NULL;
 	int rc;
 
+	await_model(client, o->submit.type);
 	submit_request(client, &o->submit, NULL);
 	rc = client_call(client, &reply, &f);
 	if (!rc)
@@ -453,7 +506,8 @@ int verb_run(int argc, char **argv)
 			"  postrider run --deadline 18:00 --chance 0.5 -- ./train.py --batch-size {batch}\n"
 			"  postrider run train-postrider --slo 5m --dry-run\n",
 	};
-	struct job_folder folder;
+	struct job_folder folder = { 0 };
+	struct change was = { 0 };
 	char type[JOB_FOLDER_NAME + 1] = "";
 	struct client *client = NULL;
 	struct client_fault f;
@@ -482,14 +536,18 @@ int verb_run(int argc, char **argv)
 	if (o.detach && o.submit.dry_run)
 		return cli_usage_error(&c, "--dry-run creates no job that --detach could leave alone");
 	rc = c.n_args ? job_folder_open(&folder, c.arg[0], NULL, &err)
-		      : folder_of_command(&c, &o, &folder, &err);
+		      : folder_of_command(&c, &o, &folder, &was, &err);
 	if (rc)
 		return cli_fail(&err);
 	last_epochs(&folder, &o);
 	use_what_was_measured(&c, &folder);
 	client_catch_signals();
 	code = own_daemon_open(&c, &folder, o.idle_s, &o.submit.at, type, &client, &f);
+	if (code)
+		take_back(&folder, &was);
 	code = code ? client_say(&f) : run(&c, &o, &folder, client);
 	client_close(client);
+	job_command_names_free(o.own, o.n_own);
+	free(was.job);
 	return code;
 }

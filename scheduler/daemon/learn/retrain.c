@@ -19,7 +19,9 @@
 
 bool learner_train_busy(const struct learner *e)
 {
-	return e->asking || e->put || trainer_busy(e->trainer);
+	bool being_put = e->l->d->loader && e->own_number != e->in_use;
+
+	return e->asking || e->put || being_put || trainer_busy(e->trainer);
 }
 
 bool learning_training(const struct learning *l)
@@ -153,7 +155,7 @@ static int schema_of_type(const struct job_type *t, struct schema **out, struct 
 	int rc = schema_default(&s, err), at;
 
 	for (size_t i = 0; i < t->n_params && !rc; i++) {
-		if (schema_find_any(s, t->param[i].name) < 0)
+		if (!t->param[i].free && schema_find_any(s, t->param[i].name) < 0)
 			rc = schema_add(s, t->param[i].name,
 					t->param[i].kind == PARAM_WORD ? COLUMN_CATEGORY : COLUMN_NUMBER,
 					err);

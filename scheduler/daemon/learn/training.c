@@ -183,12 +183,14 @@ static int prepare(struct training *t, struct err *err)
 	if (!rc)
 		rc = training_rows_find(k->observations, k->len, t->schema,
 					t->current ? t->current->schema : NULL, &t->rows, err);
+	if (!rc)
+		rc = training_rows_share(&t->rows, t->current, t->base.runs ? t->base.runs->n_rows : 0, err);
 	return rc;
 }
 
 /* How many of the latest jobs the models are compared on; 0: there is nothing to compare with. ERR_NODATA: so
  * few that not even all of them could show anything. */
-static int count_tests(const struct training *t, size_t *out, struct err *err)
+static int count_tests(struct training *t, size_t *out, struct err *err)
 {
 	const struct config_learning *c = t->w->learning;
 	size_t rows = t->rows.n + (t->base.runs ? t->base.runs->n_rows : 0);
@@ -205,6 +207,7 @@ static int count_tests(const struct training *t, size_t *out, struct err *err)
 			err, ERR_NODATA,
 			"%zu observations: too few to tell whether a new model is better than the one in use",
 			t->rows.n);
+	training_rows_spread(&t->rows, n);
 	*out = n;
 	return 0;
 }
@@ -342,11 +345,17 @@ static int train_and_save(struct training *t, const char *path, struct model_ver
 
 static void describe(const struct training *t, struct model_version *v)
 {
-	char unusable[64] = "";
+	char unusable[160] = "";
+	int n = 0;
 
 	if (t->rows.n_unusable)
-		snprintf(unusable, sizeof unusable, "; %zu observations could not be used",
-			 t->rows.n_unusable);
+		n = snprintf(unusable, sizeof unusable, "; %zu observations could not be used",
+			     t->rows.n_unusable);
+	if (t->rows.n_left_out)
+		snprintf(unusable + n, sizeof unusable - (size_t)n,
+			 "; %zu were left out, of users who disagree with the others or have more than all "
+			 "others",
+			 t->rows.n_left_out);
 	if (!v->tested)
 		snprintf(v->message, sizeof v->message, "%s, from %zu row%s%s%s",
 			 t->current ? "a model of one run more" : "the first model", v->rows,

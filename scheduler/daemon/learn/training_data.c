@@ -94,6 +94,15 @@ static int try_row(struct table_builder *b, const struct schema *s, const struct
 	return rc == -ERR_NOMEM ? err_nomem(err, "the table to learn from") : rc == 0;
 }
 
+static int rows_grow(struct training_rows *r, size_t *cap)
+{
+	size_t same = *cap;
+
+	if (mem_grow((void **)&r->uid, &same, r->n + 1, sizeof *r->uid))
+		return -1;
+	return mem_grow((void **)&r->at, cap, r->n + 1, sizeof *r->at);
+}
+
 int training_rows_find(const char *packed, size_t len, const struct schema *s, const struct schema *other,
 		       struct training_rows *out, struct err *err)
 {
@@ -115,10 +124,12 @@ int training_rows_find(const char *packed, size_t len, const struct schema *s, c
 			rc = usable;
 		else if (!usable)
 			out->n_unusable++;
-		else if (mem_grow((void **)&out->at, &cap, out->n + 1, sizeof *out->at))
+		else if (rows_grow(out, &cap))
 			rc = err_nomem(err, "the table to learn from");
-		else
-			out->at[out->n++] = at;
+		else {
+			out->at[out->n] = at;
+			out->uid[out->n++] = o->uid;
+		}
 	}
 	table_builder_free(b);
 	table_builder_free(b_other);
@@ -128,6 +139,7 @@ int training_rows_find(const char *packed, size_t len, const struct schema *s, c
 
 		out->n = TRAINING_MAX_OBSERVATIONS;
 		memmove(out->at, out->at + older, out->n * sizeof *out->at);
+		memmove(out->uid, out->uid + older, out->n * sizeof *out->uid);
 	}
 	if (rc)
 		training_rows_release(out);
@@ -137,6 +149,7 @@ int training_rows_find(const char *packed, size_t len, const struct schema *s, c
 void training_rows_release(struct training_rows *r)
 {
 	free(r->at);
+	free(r->uid);
 	*r = (struct training_rows){ 0 };
 }
 

@@ -23,7 +23,8 @@ void training_base_release(struct training_base *b);
 struct training_rows {
 	const char *packed; size_t len;
 	size_t *at, n;         /* where each row that can be used begins; the latest is the last */
-	size_t n_unusable;
+	int64_t *uid;          /* whose it is; -1: not known */
+	size_t n_unusable, n_left_out;
 };
 /* Finds the rows that can be used under both schemas (`other` may be NULL): a time above 0, numbers where
  * numbers are asked for. Rows that cannot be used are counted and left out, since they must not block all
@@ -34,6 +35,14 @@ void training_rows_release(struct training_rows *r);
 
 /* Of so many of the latest jobs the epochs are rows, too; more jobs tell by themselves. */
 #define TRAINING_TOLD 40
+
+/* ---- training_users.c ---- */
+struct model;
+/* Where several users have rows: leaves out those of users who disagree with the others and with the model in
+ * use (NULL: there is none), and has no user outweigh all others and the n_base rows of the operator. */
+int training_rows_share(struct training_rows *r, const struct model *current, size_t n_base, struct err *err);
+/* Of the last n rows, which a model is tested on, no user has more than half where others have rows, too. */
+void training_rows_spread(struct training_rows *r, size_t n);
 
 /* A table, and the runs to which its rows belong (train.h). */
 struct training_table {

@@ -245,10 +245,10 @@ TEST(test_parameters_are_checked)
 		     "1 to 1024");
 	type_refused("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a\",\"a\"]}}}",
 		     ".params.x.values[1]", "twice");
-	type_refused("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"-a\"]}}}", ".params.x.values[0]",
-		     "not a word");
-	type_refused("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a/b\"]}}}", ".params.x.values[0]",
-		     "not a word");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"\"]}}}", ".params.x.values[0]",
+		     "1 to 128");
+	type_refused("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a\\u0007b\"]}}}",
+		     ".params.x.values[0]", "control character");
 	type_refused("{\"params\":{\"x\":{\"kind\":\"integer\",\"max\":9,\"default\":10}}}",
 		     ".params.x.default", "range");
 	type_refused("{\"params\":{\"x\":{\"kind\":\"integer\",\"default\":\"ten\"}}}", ".params.x.default",
@@ -456,10 +456,47 @@ TEST(test_a_description_that_is_no_type_is_refused_by_name)
 	from_job("{\"command\":[\"t\",\"{batch}\"],\"factors\":{\"batch\":[0.5,2]}}", "", &t, -ERR_FORMAT,
 		 &err);
 	assert_non_null(strstr(err.text, "whole number"));
-	from_job("{\"command\":[\"t\",\"{batch}\",\"{n}\"],\"factors\":{\"batch\":[1,2],\"n\":[\"-x\",\"b\"]}"
-		 "}",
-		 "", &t, -ERR_FORMAT, &err);
-	assert_non_null(strstr(err.text, "starts with -"));
 	from_job("{\"command\":[", "", &t, -ERR_FORMAT, &err);
 	assert_non_null(strstr(err.text, "job.json:1"));
+}
+
+TEST(test_paths_and_options_are_words_of_a_description)
+{
+	struct job_type t;
+	struct err err = { 0 };
+
+	from_job("{\"command\":[\"t\",\"{batch}\",\"{n}\"],\"factors\":{\"batch\":[1,2],\"n\":[\"/data/a "
+		 "b\",\"-x\"]}"
+		 "}",
+		 "", &t, 0, &err);
+	assert_int_equal(t.n_params, 1);
+	assert_int_equal(t.param[0].kind, PARAM_WORD);
+	assert_string_equal(t.param[0].word[0], "/data/a b");
+	assert_string_equal(t.param[0].word[1], "-x");
+	job_type_release(&t);
+}
+
+TEST(test_a_free_value_may_be_any_other)
+{
+	static const char text[] = "{\"seed_of\":\"runs/18 b\"}", bad[] = "{\"seed_of\":\"a\\nb\"}";
+	struct job_params p;
+	struct job_type t;
+	struct err err = { 0 };
+	struct json *v = NULL;
+
+	from_job("{\"command\":[\"t\",\"{batch}\",\"{seed_of}\"],\"factors\":{\"batch\":[1,2]},"
+		 "\"free\":{\"seed_of\":\"017\"}}",
+		 "", &t, 0, &err);
+	assert_int_equal(t.n_params, 1);
+	assert_true(t.param[0].free);
+	assert_string_equal(t.param[0].otherwise, "017"); /* as it was typed */
+	assert_int_equal(json_parse("p", text, sizeof text - 1, &v, NULL), 0);
+	assert_int_equal(job_params_read(&t, v, NULL, &p, NULL, &err), 0);
+	assert_string_equal(p.value[0], "runs/18 b");
+	job_params_release(&p);
+	json_free(v);
+	assert_int_equal(json_parse("p", bad, sizeof bad - 1, &v, NULL), 0);
+	assert_int_equal(job_params_read(&t, v, NULL, &p, NULL, &err), -ERR_ARG);
+	json_free(v);
+	job_type_release(&t);
 }

@@ -57,7 +57,7 @@ static inline char *packed(const char *csv, size_t *out_len)
 	if (*csv && csv_parse("observations", csv, strlen(csv), &t, NULL))
 		abort();
 	for (size_t i = 0; t && i < t->n_rows; i++) {
-		row = store_observation_put(&out, i + 1, 0);
+		row = store_observation_put(&out, i + 1, 0, -1);
 		for (size_t k = 0; k < t->n_columns; k++) {
 			const char *cell = csv_cell(t, i, k);
 			struct observed v = { .name = t->header[k], .number = NAN };
