@@ -77,25 +77,55 @@ static double log_rest(const struct hybrid *h, const double *x, double time_s)
 	return log(time_s) - log_prior(h, x, h->effects ? effects_at(h->effects, x) : 0.0);
 }
 
-/* Without a queue nothing says what more work than was ever measured takes where it hardly varied: it is
- * linear from there on, which counts a start-up more than once, but never too little. A table with much and
- * little work says itself what more of it takes. Brings the epochs and samples of x back to the most that the
- * table has, in out, and returns the logarithm of what was taken away. */
+/* The time of a row within the table. */
+static double inside_s(const struct hybrid *h, const double *x)
+{
+	double inside[FEATURES_MAX], rest, shrink = 1.0 / (1.0 + ranges_pull_in(&h->ranges, x, inside));
+
+	ensemble_predict(h->forest->ensemble, inside, 1, &rest);
+	return exp(log_prior(h, x, h->effects ? effects_at(h->effects, x) : 0.0) + shrink * rest);
+}
+
+/* How many times as long the work of column f takes as the most of the table, which row `most` has. Where it
+ * hardly varied it is linear from there on, which counts a start-up more than once, but never too little.
+ * Elsewhere it grows as it did from the least of the table to the most: effects are lines in logarithms, and
+ * a start-up bends these, so that far outside they would say too little. */
+static double times_of(const struct hybrid *h, const double *most, int f, double work)
+{
+	double low = h->ranges.low[f], high = h->ranges.high[f], least[FEATURES_MAX], grew;
+
+	if (!(high > REACH_BY_TABLE * low))
+		return work / high;
+	memcpy(least, most, h->n_features * sizeof *least);
+	least[f] = low;
+	grew = 1.0 - inside_s(h, least) / inside_s(h, most);
+	return 1.0 + fmax(grew, 0.0) * (work - high) / (high - low);
+}
+
+/* Without a queue nothing says what more work takes than was ever measured. Brings the epochs and samples of
+ * x back to the most that the table has, in out, and returns the logarithm of what was taken away. */
 static double take_work(const struct hybrid *h, const double *x, double *out)
 {
 	static const enum feature_role work[] = { ROLE_EPOCHS, ROLE_SAMPLES };
 	double more = 0.0;
+	bool taken = false;
 
 	for (size_t k = 0; h->queue.kind == QUEUE_NONE && k < sizeof work / sizeof *work; k++) {
 		int f = h->queue.map.at[work[k]];
 		double most = f >= 0 ? h->ranges.high[f] : NAN;
 
-		if (!(f >= 0 && most > 0.0 && x[f] > most && most <= REACH_BY_TABLE * h->ranges.low[f]))
+		if (!(f >= 0 && most > 0.0 && x[f] > most))
 			continue;
-		if (more == 0.0)
+		if (!taken)
 			memcpy(out, x, h->n_features * sizeof *out);
+		taken = true;
 		out[f] = most;
-		more += log(x[f] / most);
+	}
+	for (size_t k = 0; taken && k < sizeof work / sizeof *work; k++) {
+		int f = h->queue.map.at[work[k]];
+
+		if (f >= 0 && x[f] > out[f])
+			more += log(times_of(h, out, f, x[f]));
 	}
 	return more;
 }

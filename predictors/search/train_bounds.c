@@ -493,8 +493,8 @@ static int hold_out_all(const struct bounds_job *b, struct residuals *r, struct 
 		bool apart = k == KNOWS_NOTHING &&
 			     n != train_hold_out_label(b->rows, spread, KNOWS_NEITHER, other);
 
-		/* a context that cannot be left out three times says nothing; equal groups are one case */
-		if (!folds_of(&d, n) || n == before || (k >= KNOWS_NEITHER && n < 3))
+		/* of two the other one is left to learn from, which says nothing; equal groups are one */
+		if (!folds_of(&d, n) || n == before || (k >= KNOWS_CONTEXT && n < 3))
 			continue;
 		c.shuffle = !apart && (k == KNOWS_CONTEXT || before == 0);
 		before = apart ? before : n;

@@ -47,6 +47,7 @@ int verb_explain(int argc, char **argv);
 int verb_stats(int argc, char **argv);
 int verb_next(int argc, char **argv);
 int verb_token(int argc, char **argv);
+int verb_fill(int argc, char **argv);
 int verb_replay(int argc, char **argv);
 int verb_compare(int argc, char **argv);
 int verb_report(int argc, char **argv);

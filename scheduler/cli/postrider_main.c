@@ -41,6 +41,7 @@ static const struct verb {
 	{ "stats", verb_stats, "time limits met, coverage of the bounds, queue, storage" },
 	{ "reload", verb_reload, "make the daemon read its configuration again" },
 	{ "drain", verb_drain, "make the daemon take no more jobs" },
+	{ "fill", verb_fill, "fill in the placeholders of a file and run a command with it" },
 	{ "token", verb_token, "a token for the daemon's page in a browser" },
 	{ "next", verb_next, "inside a job: how to run the next epoch" },
 	{ "replay", NULL, "what one policy would have done to the jobs of a trace" },

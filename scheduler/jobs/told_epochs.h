@@ -26,8 +26,7 @@ struct told_epochs {
 /* time_s: since the start of the run. NaN, or one that does not come after the last: left out. */
 void told_epochs_add(struct told_epochs *t, double epoch, double time_s, double accuracy);
 /* The text for a run of `epochs` that took run_s: a run stopped after an epoch would have had what comes
- * before the first and after the last one, too. NULL: nothing but its end is known, or the last one was not
- * told. */
+ * before the first and after the last one, too. NULL: only its end is known, or the last was not told. */
 const char *told_epochs_text(struct told_epochs *t, double epochs, double run_s);
 /* The next of a text; false: there is none, or it is damaged. */
 bool told_epochs_next(const char **text, struct told_epoch *out);

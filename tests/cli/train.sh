@@ -297,8 +297,8 @@ awk -F, 'BEGIN { print "network,cpus,njobs,batch,epochs,replication,epoch,elapse
 			($at["time_s"] - 0.01) * e / 10 "," $at["accuracy"] * (1 - 0.5 / e) }' "$data" >"$dir/curves.csv"
 expect 0 "--curves trains" train "$data" -o "$dir/curves.model" $fixed --curves "$dir/curves.csv" --json
 says err "96 runs and their curves make 960 rows" "--curves: what became of the runs"
-json "$dir/out" "--curves: every epoch is a row, every run a residual, the accuracy model is a curve" \
-	"d['rows'] == 960 and d['residuals'] == 96 and d['accuracy']['residuals'] == 96 and
+json "$dir/out" "--curves: the rows of a run count as one, every run is a residual, the accuracy model is a curve" \
+	"d['rows'] == 96 and d['residuals'] == 96 and d['accuracy']['residuals'] == 96 and
 	 d['accuracy']['chosen']['name'] == 'curve' and 'grouped by run' in d['scored_by']"
 expect 0 "--curves makes a model that loads" model verify "$dir/curves.model"
 expect 0 "a model of curves is asked" predict "$dir/curves.model" \

@@ -263,8 +263,7 @@ int job_command_take(struct profile_design *d, char *const *word, size_t n, cons
 	if (!rc && !uses(d, "batch"))
 		rc = err_fail(err, ERR_ARG,
 			      "the command has no {batch}: write it where the batch size goes, for example "
-			      "--batch-size "
-			      "{batch}");
+			      "--batch-size {batch}, or into a file that --template names");
 	return rc;
 }
 

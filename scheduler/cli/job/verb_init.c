@@ -10,9 +10,11 @@
 
 #include "common/mem.h"
 #include "common/places.h"
+#include "common/text/template.h"
 #include "common/text/text.h"
 #include "scheduler/cli/job/job_command.h"
 #include "scheduler/cli/job/job_folder.h"
+#include "scheduler/cli/job/job_template.h"
 #include "scheduler/process/machine.h"
 #include "scheduler/process/output.h"
 #include "scheduler/profiler/run.h"
@@ -25,7 +27,7 @@
 
 struct options {
 	struct cli_list factor;
-	const char *accuracy, *metric, *goal, *regex, *name;
+	const char *accuracy, *metric, *goal, *regex, *name, *template;
 	bool alone, steer; /* never two at once; its batch may change while it runs */
 	double budget_s, timeout_s;
 	bool yes, force;
@@ -447,8 +449,13 @@ static int init(struct init *in, struct err *err)
 	char name[JOB_FOLDER_NAME + 1], dir[PATH_MAX];
 	struct strbuf out = { 0 };
 	struct job_typed typed;
-	int rc = job_command_take(&in->d, o->word, o->n_words, in->c, &typed, err);
+	char **word = NULL;
+	size_t n_words = 0;
+	int rc = job_template_words(o->template, o->word, o->n_words, &word, &n_words, err);
 
+	if (!rc)
+		rc = job_command_take(&in->d, word, n_words, in->c, &typed, err);
+	argv_free(word);
 	if (rc)
 		return rc;
 	in->d.epochs = typed.epochs[0] ? mem_strdup(typed.epochs) : NULL; /* what was typed is what runs */
@@ -511,6 +518,10 @@ int verb_init(int argc, char **argv)
 	struct options o = { .budget_s = BUDGET_S, .timeout_s = 3600.0 };
 	const struct cli_option option[] = {
 		{ 0, "factor", CLI_LIST, "NAME=A,B", "values of a placeholder; may be repeated", &o.factor },
+		{ 0, "template", CLI_TEXT, "FILE",
+		  "a file of settings with {batch} and the like in it; the word of\nthe command that "
+		  "names it becomes a copy, filled in",
+		  &o.template },
 		{ 0, "accuracy", CLI_TEXT, "NAME",
 		  "name of the accuracy in the output (default: the usual\nnames, in JSON lines and in text)",
 		  &o.accuracy },
@@ -553,7 +564,8 @@ int verb_init(int argc, char **argv)
 		.max_args = 0,
 		.examples =
 			"  postrider init -- ./train.py --batch-size {batch} --epochs {epochs}\n"
-			"  postrider init --yes --factor hidden=16,64 -- python3 train.py {batch} {hidden}\n",
+			"  postrider init --yes --factor hidden=16,64 -- python3 train.py {batch} {hidden}\n"
+			"  postrider init --template config.yaml.in -- ./train.py config.yaml\n",
 	};
 	struct cli c;
 	struct init in = { .c = &c, .o = &o };

@@ -19,6 +19,7 @@
 #include "scheduler/cli/client/job_log.h"
 #include "scheduler/cli/client/submit.h"
 #include "scheduler/cli/job/job_command.h"
+#include "scheduler/cli/job/job_template.h"
 #include "scheduler/cli/job/own_daemon.h"
 #include "scheduler/process/machine.h"
 
@@ -29,7 +30,7 @@ struct options {
 	struct submit_options submit;
 	struct cli_list factor;
 	bool detach, alone, steer;
-	const char *metric, *goal;
+	const char *metric, *goal, *template;
 	char typed_batch[JOB_COMMAND_TYPED], typed_epochs[64]; /* submit.batches, .epochs may point here */
 	double idle_s;
 	char **word;
@@ -293,12 +294,17 @@ static int folder_of_command(const struct cli *c, struct options *o, struct job_
 	struct own_daemon own;
 	struct job_typed typed;
 	struct profile_design d;
+	char **word = NULL;
+	size_t n_words = 0;
 	int rc;
 
 	profile_design_init(&d);
 	rc = place_absolute(".", &d.work_dir, err);
 	if (!rc)
-		rc = job_command_take(&d, o->word, o->n_words, NULL, &typed, err);
+		rc = job_template_words(o->template, o->word, o->n_words, &word, &n_words, err);
+	if (!rc)
+		rc = job_command_take(&d, word, n_words, NULL, &typed, err);
+	argv_free(word);
 	if (!rc)
 		rc = take_typed(c, o, &typed, err);
 	if (!rc)
@@ -541,6 +547,10 @@ int verb_run(int argc, char **argv)
 		SUBMIT_OPTIONS(o.submit),
 		{ 0, "factor", CLI_LIST, "NAME=A,B",
 		  "values of a placeholder, the first time a command is run", &o.factor },
+		{ 0, "template", CLI_TEXT, "FILE",
+		  "a file of settings with {batch} and the like in it; the word of\nthe command that "
+		  "names it becomes a copy, filled in",
+		  &o.template },
 		{ 0, "metric", CLI_TEXT, "NAME",
 		  "the number in the output that counts, such as f1 or loss, the\nfirst time a command is "
 		  "run",
@@ -607,6 +617,8 @@ int verb_run(int argc, char **argv)
 	o.submit.type = type;
 	if (!submit_options_check(&c, &o.submit))
 		return 2;
+	if (c.n_args && o.template)
+		return cli_usage_error(&c, "--template goes with a command; a folder has it already");
 	if (o.alone && o.submit.cpus)
 		return cli_usage_error(&c, "--alone is all cpus, and --cpus says how many: give one");
 	if (o.alone)

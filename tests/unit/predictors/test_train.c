@@ -16,6 +16,7 @@ struct fixture {
 	struct schema *schema;
 	struct table *table;
 	struct grid *grid;
+	uint32_t *run; /* of each row; NULL: its own */
 };
 
 static void make(struct fixture *f, const char *text, const char *grid)
@@ -61,6 +62,7 @@ static struct model *train(struct fixture *f, const char *const *group, size_t n
 			   struct train_report *report)
 {
 	struct train_params p = { .table = f->table,
+				  .run = f->run,
 				  .grid = f->grid,
 				  .accuracy_grid = f->grid,
 				  .group = group,
@@ -396,6 +398,32 @@ TEST(test_epochs_that_never_varied_are_taken_as_linear)
 	}
 }
 
+/* A start-up of 3 s, epochs of 0.1 s: a line through the logarithms of 1, 2 and 14 epochs is no law. */
+TEST(test_epochs_far_beyond_a_table_are_linear_without_a_queue)
+{
+	struct fixture f;
+	struct train_report r;
+	struct model *m;
+	struct job_values v;
+	double x[FEATURES_MAX], time_s;
+
+	make(&f,
+	     "network,cpus,njobs,batch,epochs,time_s\na,1,1,64,1,3.1\na,1,1,64,2,3.2\na,1,1,64,14,4.4\n"
+	     "a,1,1,128,1,3.05\na,1,1,128,2,3.1\na,1,1,128,14,3.7\na,1,1,32,1,3.2\na,1,1,32,2,3.4\n"
+	     "a,1,1,32,14,5.8\n",
+	     "{\"hybrid\":{\"trees\":[100],\"queue\":[\"none\"],\"effects\":[\"yes\"]}}");
+	m = train(&f, NULL, 0, &r);
+	assert_int_equal(job_values_init(&v, f.schema, NULL), 0);
+	job_values_parse(&v, f.schema, "network=a,cpus=1,njobs=1,batch=64,epochs=400", NULL);
+	features_encode_job(m->features, &v, x);
+	predictor_predict(&m->time.predictor, x, 1, &time_s);
+	assert_true(fabs(time_s / 43.0 - 1.0) < 0.35);
+	job_values_release(&v);
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+}
+
 /* Times of 5 s that hardly differ between 1 and 2 epochs: 14 epochs may take 3 times as long or as before. */
 TEST(test_epochs_beyond_those_of_a_long_start_are_wide)
 {
@@ -455,6 +483,34 @@ TEST(test_epochs_of_a_single_run_are_bounded_by_their_work)
 	}
 	assert_true(bound_s[0] > 1.3 * 26.4 && bound_s[1] > 1.3 * 184.0);
 	assert_true(bound_s[1] < 1.25 * 7.0 * bound_s[0]);
+	job_values_release(&v);
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+}
+
+/* Three runs of two batches: with one held out nothing says what a batch does, and its error says nothing. */
+TEST(test_three_runs_of_two_batches_carry_a_bound_of_some_use)
+{
+	struct fixture f;
+	struct train_report r;
+	struct job_values v;
+	struct model *m;
+	double x[FEATURES_MAX], q, time_s;
+
+	make(&f,
+	     "network,cpus,njobs,batch,epochs,replication,time_s\na,1,1,64,2,1,41.2\na,1,1,64,1,1,22.7\na,1,"
+	     "1,256,1,1,14.6\n"
+	     "a,1,1,64,2,2,41.9\na,1,1,64,1,2,23.3\n",
+	     "{\"hybrid\":{\"trees\":[10]}}");
+	f.run = (uint32_t[]){ 0, 0, 2, 3, 3 };
+	m = train(&f, NULL, 0, &r);
+	assert_int_equal(conformal_quantile(&m->time.conformal, 0.9, &q, NULL), 0);
+	assert_int_equal(job_values_init(&v, f.schema, NULL), 0);
+	job_values_parse(&v, f.schema, "network=a,cpus=1,njobs=1,batch=64,epochs=14", NULL);
+	features_encode_job(m->features, &v, x);
+	predictor_predict(&m->time.predictor, x, 1, &time_s);
+	assert_true(model_upper(m, &m->time, x, q, time_s) < 3.0 * 263.0);
 	job_values_release(&v);
 	model_free(m);
 	train_report_release(&r);
