@@ -263,7 +263,7 @@ class Job:
 
     @property
     def met(self) -> Optional[bool]:
-        """Its objective; None: it had none, or has not ended."""
+        """Its limit; None: it had none, or has not ended."""
         return None if self.slo_outcome is None else self.slo_outcome == "met"
 
 

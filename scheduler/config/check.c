@@ -400,7 +400,7 @@ static void check_type_against_model(struct check *k, const struct model *m, con
 	}
 }
 
-/* A model of a handful of runs has no bounds, and every objective would be refused. */
+/* A model of a handful of runs has no bounds, and every limit would be refused. */
 static void check_bounds(struct check *k, const char *key, const struct policy_choice *policy,
 			 const struct model *m)
 {

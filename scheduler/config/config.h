@@ -93,7 +93,7 @@ struct config {
 	char *state_dir;         /* database and job folders */
 	char *policy;            /* "postrider", "fixed:128", ...: see core/policy/policy.h */
 	char *model;             /* model file; NULL only for policies that need none */
-	double confidence;       /* of jobs that do not say one. There is no default objective on purpose. */
+	double confidence;       /* of jobs that do not say one. There is no default limit on purpose. */
 	double chance;           /* jobs that do not say one are taken without a promise if they have this
 	                            chance; 0: they are rejected */
 	uint64_t seed;           /* of `naive` and of the {seed} placeholder */

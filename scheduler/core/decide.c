@@ -473,7 +473,7 @@ unsigned decide_lost(const struct decision *d, const struct candidate *c)
 	return d->costs && c->accuracy > chosen->accuracy ? REASON_PRICE : REASON_SLOWER;
 }
 
-/* Its capacity is worth more to others, even with an objective that it would meet. */
+/* Its capacity is worth more to others, even with a limit that it would meet. */
 static bool too_costly(const struct decide_params *p, const struct decision *d, const struct candidate *c)
 {
 	double chance = fmax(c->chance, p->confidence); /* NaN: the confidence */

@@ -1,4 +1,4 @@
-/* The decision: of the candidates of one job, the most accurate one that is predicted to meet the objective,
+/* The decision: of the candidates of one job, the most accurate one that is predicted to meet the limit,
  * given everything else that runs. It uses no clock, file, socket, thread or allocation. `postrider predict`
  * calls it with a bare model; the daemon and the simulator call it with a scene (sched.c). */
 #ifndef SCHEDULER_CORE_DECIDE_H
@@ -16,7 +16,7 @@
 
 /* Reason bits: why a candidate is not feasible, or lost against the chosen one. */
 enum decide_reason {
-	REASON_SLO_EXCEEDED = 1,      /* wait and time, at their bounds, above the objective */
+	REASON_SLO_EXCEEDED = 1,      /* wait and time, at their bounds, above the limit */
 	REASON_NO_BOUND = 2,          /* too few residuals for the confidence: nothing can be promised */
 	REASON_EXTRAPOLATED = 4,      /* outside the training ranges: a notice, not a refusal */
 	REASON_LOWER_ACCURACY = 8,    /* feasible, but another one is predicted more accurate */
@@ -59,12 +59,12 @@ struct candidate {
 	                                 others with the fastest batch would take, and the accuracy that each
 	                                 second less costs on this way; 0: it does not steer */
 	double upper_s;               /* the bound for users: later jobs may slow it down, but not past an
-	                                 objective that is promised. At least guard_s; NaN: no bound */
+	                                 limit that is promised. At least guard_s; NaN: no bound */
 	double model_s;               /* the model's time, before the corrections learnt since (adapt.h) */
 	double accuracy;              /* NaN without an accuracy model */
-	double chance;                /* the probability that wait and run time are at most the objective, in
+	double chance;                /* the probability that wait and run time are at most the limit, in
 	                                 0..1; at least the confidence if they are by their bounds, and below
-	                                 it if not. NaN: no objective, or no residuals to tell from */
+	                                 it if not. NaN: no limit, or no residuals to tell from */
 	double memory_mb;             /* NaN: not known */
 	uint32_t devices;             /* that it holds while it runs */
 	double harm;                  /* what the jobs that run and wait lose by it: the sum of their values x
@@ -94,7 +94,7 @@ struct decision {
 	struct candidate candidate[DECIDE_MAX_CANDIDATES];
 	size_t n_candidates;
 	int chosen;                   /* index, -1: none feasible */
-	double smallest_slo_s;        /* the smallest objective that could have been promised; NaN: none */
+	double smallest_slo_s;        /* the smallest limit that could have been promised; NaN: none */
 	struct candidate offer;       /* if none is feasible: what a job without a promise would best take
 	                                 (decide_likeliest()); its chance is NaN: there is none */
 	const char *beyond;           /* the column that keeps every candidate from a promise, as it is out of
@@ -129,7 +129,7 @@ struct decide_neighbour {             /* a job that runs or waits */
 	double ratio;                 /* its upper bound over its expected time; NaN: no bound */
 	double deadline_s;            /* of its promise, from now on; INFINITY: none */
 	bool guarded;                 /* it waits, and may not start later than without the candidate */
-	double until_s;               /* its objective ends then, promised or not; INFINITY: it has none */
+	double until_s;               /* its limit ends then, promised or not; INFINITY: it has none */
 	double worth;                 /* value x accuracy, if it is in time then */
 	double way, per_s;            /* of one that steers: the part of its time in which it could end, and
 	                                 what of its worth each second past until_s costs it, as it goes
@@ -197,7 +197,7 @@ struct decide_params {
 	const double *candidate; size_t n_candidates; /* batches; NULL: the model's own */
 	const double *epochs; size_t n_epochs; /* ascending; NULL: not open. All pairs are candidates, batch
 	                                          by batch, epochs ascending */
-	double slo_s;                 /* NaN: no objective, so every stable candidate is feasible */
+	double slo_s;                 /* NaN: no limit, so every stable candidate is feasible */
 	double confidence;            /* e.g. 0.9 */
 	const struct decide_scene *scene; /* NULL: the job's values say the load */
 };

@@ -5,7 +5,7 @@
 #include "common/heap.h"
 #include "scheduler/core/decide.h"
 
-/* Such a candidate is not taken with any objective. */
+/* Such a candidate is not taken with any limit. */
 #define REASONS_HARD (REASONS_NO_ROOM | REASON_BREAKS_PROMISE | REASON_NOT_TRIED)
 
 struct decide_load {                  /* what a candidate is predicted to meet, itself included */
@@ -70,14 +70,14 @@ struct model_errors decide_errors_at(const struct decide_rows *r, const double *
 /* Fills in the spread and the guard of a candidate, whose time is the corrected one; e: the errors of its
  * row. */
 void decide_bound(struct decide_rows *r, const struct model_errors *e, struct candidate *c);
-/* The chance that wait and time of the candidate, whose spread is known, are within the objective. */
+/* The chance that wait and time of the candidate, whose spread is known, are within the limit. */
 double decide_chance(const struct decide_rows *r, const struct candidate *c);
 
 /* Work that takes time_s among `processes`. */
 double decide_work_s(const struct decide_scene *s, const struct candidate *c, double time_s,
 		     double processes);
 
-/* Wait and time as the policy compares them with an objective. */
+/* Wait and time as the policy compares them with a limit. */
 double decide_needed_s(const struct decide_params *p, const struct candidate *c);
 /* Fills in `feasible` and all reasons but the hard ones, which stay. */
 void decide_judge(const struct decide_params *p, struct candidate *c);

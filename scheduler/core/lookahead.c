@@ -22,7 +22,7 @@
  * Playing everything costs candidates x plays x jobs. If that is too much, candidates are taken in order of
  * preference by their approximate numbers, each is played once, and the first that holds is the choice. The
  * others keep approximate numbers (delays_s NaN). If none holds, those that need least are played until one
- * breaks no promise, so that the smallest objective is one that would be taken. If there are very many
+ * breaks no promise, so that the smallest limit is one that would be taken. If there are very many
  * candidates (pairs of batches and epochs), those with almost as much work as one that failed are left out,
  * and after MOST_PLAYS all but the fastest. A play that is not worth making whole ends when the candidate has
  * ended and every job whose promise could be in question. Jobs whose deadlines lie behind the last possible
@@ -30,7 +30,7 @@
  *
  * All candidates have the same seat and as many cpus, so that until the shorter of two ends, other jobs see
  * no difference. After a play, the numbers of one that ends sooner therefore follow without another
- * (derive_candidate()). Where objectives are just missed, several candidates look in time by their
+ * (derive_candidate()). Where limits are just missed, several candidates look in time by their
  * approximate numbers and are not; they cost one play instead of one each. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What counts as a kept objective, a bound that held, and the error of a prediction. The daemon (`stats`,
+/* What counts as a kept limit, a bound that held, and the error of a prediction. The daemon (`stats`,
  * learning), the client (`list --outcomes`), the simulator (`compare`) and the report all use these
  * definitions, so that their figures mean the same. */
 #ifndef SCHEDULER_CORE_OUTCOME_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 /* Met: the job left a result, and the response time (from arrival to end, waiting included) is at most the
- * objective. A job that failed has missed its objective: the answer was not there in time. */
+ * limit. A job that failed has missed its limit: the answer was not there in time. */
 static inline bool outcome_met(bool has_result, double response_s, double slo_s)
 {
 	return has_result && response_s <= slo_s;

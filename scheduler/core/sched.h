@@ -7,7 +7,7 @@
  *
  * The plan. Promised jobs that wait form the plan, ordered by priority and then by deadline (earliest first).
  * The look-ahead plays the running jobs and the plan in strict order. An arriving job is promised its
- * objective only if, at its place in the plan, its bound is in time and it breaks no promise that would hold
+ * limit only if, at its place in the plan, its bound is in time and it breaks no promise that would hold
  * without it. If it breaks one there, it is tried behind the end of the job whose promise it breaks (at most
  * 4 such steps); if that works, it waits for that end.
  *
@@ -28,9 +28,9 @@
  * starves. A tenant that has work which could run is not below its share for longer than the window, except
  * while running jobs, or jobs promised before that moment, bind the machine.
  *
- * Chance. A job may ask to be taken without a promise if its objective cannot be promised. It is taken if a
+ * Chance. A job may ask to be taken without a promise if its limit cannot be promised. It is taken if a
  * candidate has the chance it asked for, with the candidate of the largest chance x accuracy. It waits among
- * the jobs without a promise, by its tenant's standing, and is never due: its objective ends its wait. At its
+ * the jobs without a promise, by its tenant's standing, and is never due: its limit ends its wait. At its
  * start it gets the best candidate for the time that is left: one that is in time by its bound, else the
  * likeliest. Under a policy with a price it starts beside others only if it brings more than it costs them.
  * When no candidate has a chance of 2 % any more, it is not started, and sched_hopeless() names it. When it
@@ -138,7 +138,7 @@ struct sched_request {              /* a job as it arrives */
 	                               none */
 	uint32_t user;              /* whose it is: what is learnt of one user's jobs moves the bounds of
 	                               others little */
-	double slo_s;               /* from arrival to end; NaN: no objective */
+	double slo_s;               /* from arrival to end; NaN: no limit */
 	double confidence;
 	bool best_effort;           /* take it without a promise rather than reject it */
 	double chance;              /* take it without a promise if it has at least this chance to be in time;
@@ -150,9 +150,9 @@ struct sched_request {              /* a job as it arrives */
 };
 
 enum sched_verdict {
-	SCHED_PROMISED,             /* admitted, and its objective is predicted to hold */
-	SCHED_BEST_EFFORT,          /* admitted without a promise: it has no objective, or asked for this; or
-	                               the policy admits all, and its objective is not predicted to hold */
+	SCHED_PROMISED,             /* admitted, and its limit is predicted to hold */
+	SCHED_BEST_EFFORT,          /* admitted without a promise: it has no limit, or asked for this; or
+	                               the policy admits all, and its limit is not predicted to hold */
 	SCHED_REJECTED,             /* not kept. d->smallest_slo_s is what could be promised; NaN: nothing was
 	                               found. d->offer is what it could take without a promise. Best effort is
 	                               rejected, too, if it never fits. */
@@ -239,7 +239,7 @@ int sched_set_cluster(struct sched *s, int64_t now_ns, uint32_t slots, const str
  * most SCHED_MAX_GUESTS: of more, neighbours become one guest, which ends with the last of them. Returns
  * how many. */
 size_t sched_fit_guests(struct sched_guest *guest, size_t n, uint64_t spare);
-/* The executor begins with a job at most this long after its turn. From now on the objectives of jobs that
+/* The executor begins with a job at most this long after its turn. From now on the limits of jobs that
  * arrive are shorter by it, and the bounds of their waits longer. */
 int sched_set_lag(struct sched *s, double lag_s, struct err *err);
 uint64_t sched_guest_cpus(const struct sched *s);
@@ -361,7 +361,7 @@ struct sched_waiting {
 	bool due;
 };
 int sched_waiting(struct sched *s, int64_t now_ns, uint64_t id, struct sched_waiting *out, struct err *err);
-/* For a running job with an objective that may be stopped early and has done `done` of its `epochs`: the
+/* For a running job with a limit that may be stopped early and has done `done` of its `epochs`: the
  * epoch after which to stop it, so that it ends in time as far as its progress tells. 0: let it run, as
  * long as it is not sure to be late (struct sched_estimate). `done`: stop it at once. Reports of
  * progress come first (sched_progress()). */

@@ -91,8 +91,8 @@ int64_t sched_overtime_ns(const struct sched *s, uint64_t *out_id)
 		for (uint32_t k = first[i]; k != NO_JOB; k = s->live[k].next) {
 			const struct live *j = &s->live[k];
 
-			if (j->by_chance && live_objective_ns(j) < first_ns) {
-				first_ns = live_objective_ns(j);
+			if (j->by_chance && live_limit_ns(j) < first_ns) {
+				first_ns = live_limit_ns(j);
 				*out_id = j->r.id;
 			}
 		}
@@ -108,7 +108,7 @@ bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id)
 
 	if (!j || !j->running || !j->by_chance)
 		return false;
-	if (live_objective_ns(j) <= now_ns) /* whatever it reports */
+	if (live_limit_ns(j) <= now_ns) /* whatever it reports */
 		return true;
 	return j->progress.last.n && model_of(s, &j->r) && !sched_estimate(s, now_ns, id, &e, NULL) &&
 	       e.chance < DECIDE_NO_CHANCE;

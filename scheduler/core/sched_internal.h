@@ -49,8 +49,8 @@ struct live {                         /* a job that waits or runs */
 	struct sched_request r;
 	const struct job_values *next_values; uint32_t next_model; /* of a change that is being checked */
 	int64_t submitted_ns, started_ns;
-	int64_t deadline_ns;          /* of its work: the end of its objective, before by what a start takes
-	                                 until it has begun; SCHED_NEVER: no objective */
+	int64_t deadline_ns;          /* of its work: the end of its limit, before by what a start takes
+	                                 until it has begun; SCHED_NEVER: no limit */
 	bool promised, running;
 	bool unstarted;               /* runs, as far as slots go: its owner has not started it yet */
 	bool idle;                    /* the same: who runs it has not begun yet, and no work is done */
@@ -79,7 +79,7 @@ struct live {                         /* a job that waits or runs */
 	double plain_s;               /* work done as the common law has it, without that factor */
 	struct progress progress;     /* what its own reports say; begins when it starts */
 	struct steered steer;
-	bool said_late;               /* the last of them said that it will miss its objective */
+	bool said_late;               /* the last of them said that it will miss its limit */
 	/* Waiting: what it will take of a full machine, slots x time; 0 if it never starts. Whole
 	 * nanoseconds, so that sums of a long queue come out the same whatever came and went. */
 	uint64_t slot_ns;
@@ -229,7 +229,7 @@ int sched_check_params(const struct sched_params *p, struct err *err);
 int sched_check_request(const struct sched *s, const struct sched_request *r, struct err *err);
 void sched_set(struct sched *s, const struct sched_params *p); /* policy and machine, after learn_use() */
 int sched_not_found(uint64_t id, struct err *err);
-/* Adds the lag to a decision whose objective was shorter by it, for users: a start takes at most that
+/* Adds the lag to a decision whose limit was shorter by it, for users: a start takes at most that
  * long. */
 void sched_add_lag(const struct sched *s, struct decision *d);
 /* The candidate that is first by time (by its bound where it has one and `bounds` says so) among those with
@@ -242,8 +242,8 @@ int live_find_running(struct sched *s, uint64_t id, struct live **out, struct er
 uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submitted_ns); /* there is room */
 void live_forget(struct sched *s, uint32_t place); /* neither queued nor running any more */
 int64_t live_deadline_ns(int64_t submitted_ns, double slo_s); /* SCHED_NEVER: none */
-int64_t live_objective_ns(const struct live *j); /* when its objective ends, whatever its start takes */
-/* Its command runs: what its start takes is behind it, and all of its objective is left for the work. */
+int64_t live_limit_ns(const struct live *j); /* when its limit ends, whatever its start takes */
+/* Its command runs: what its start takes is behind it, and all of its limit is left for the work. */
 void live_begun(struct live *j);
 
 void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place); /* NO_JOB: first */

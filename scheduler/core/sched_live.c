@@ -49,14 +49,14 @@ int64_t live_deadline_ns(int64_t submitted_ns, double slo_s)
 	return __builtin_add_overflow(submitted_ns, (int64_t)ns, &deadline_ns) ? SCHED_NEVER : deadline_ns;
 }
 
-int64_t live_objective_ns(const struct live *j)
+int64_t live_limit_ns(const struct live *j)
 {
 	return live_deadline_ns(j->submitted_ns, j->r.slo_s);
 }
 
 void live_begun(struct live *j)
 {
-	j->deadline_ns = live_objective_ns(j);
+	j->deadline_ns = live_limit_ns(j);
 }
 
 uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submitted_ns)

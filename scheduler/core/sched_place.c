@@ -5,7 +5,7 @@
 #include "scheduler/core/decide_internal.h"
 #include "scheduler/core/sched_internal.h"
 
-#define MOST_OFFERS 4 /* objectives tried to find one that would be taken */
+#define MOST_OFFERS 4 /* limits tried to find one that would be taken */
 /* Seats found for jobs that are due, in one call: each may take several plays of the plan. */
 #define MOST_DUE 16
 #define MOST_DUE_OF_MANY 4 /* with more than MANY jobs to play each time */
@@ -115,7 +115,7 @@ static double lesser(double a, double b) /* of what is known */
 	return isnan(a) || b < a ? b : a;
 }
 
-/* Decides with the objective slo_s, in the seats that it might have; d->smallest_slo_s is the smallest need
+/* Decides with the limit slo_s, in the seats that it might have; d->smallest_slo_s is the smallest need
  * in them, and d->offer the offer in the first, which is the soonest. */
 static int try_seats(struct sched *s, int64_t now_ns, const struct sched_request *r, double slo_s,
 		     struct decision *d, struct seat *seat, struct err *err)
@@ -149,7 +149,7 @@ static int try_seats(struct sched *s, int64_t now_ns, const struct sched_request
 	return 0;
 }
 
-/* The objective with which it would stand behind all of its priority, if it needs no more. */
+/* The limit with which it would stand behind all of its priority, if it needs no more. */
 static double last_turn_s(const struct sched *s, int64_t now_ns, int priority)
 {
 	size_t n = position_of(s, priority, SCHED_NEVER, 0);
@@ -158,7 +158,7 @@ static double last_turn_s(const struct sched *s, int64_t now_ns, int priority)
 	return last == NO_JOB ? 0.0 : fmax(0.0, live_until_s(s->live[last].turn_ns, now_ns));
 }
 
-/* With a later deadline it would stand further back. An objective is offered only if it would be taken; where
+/* With a later deadline it would stand further back. A limit is offered only if it would be taken; where
  * the deadlines of others lie in between, a smaller one may be taken as well. */
 static int find_offer(struct sched *s, int64_t now_ns, const struct sched_request *r, const struct seat *seat,
 		      struct decision *d, struct err *err)

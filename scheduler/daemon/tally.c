@@ -167,7 +167,7 @@ static void count_ended(struct tally_counts *t, const struct job_record *row, do
 
 	t->ended[row->state]++;
 	if (row->state == JOB_CANCELLED && !row->slo_outcome)
-		return; /* by request: it says nothing; one that was given up has missed its objective */
+		return; /* by request: it says nothing; one that was given up has missed its limit */
 	type = type_of(t, row->type);
 	if (!type)
 		type = &none;

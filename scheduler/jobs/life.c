@@ -443,7 +443,7 @@ static enum job_state state_after(const struct job *job, const struct exec_outco
 	return o->exit_code == 0 && !o->timed_out ? JOB_DONE : JOB_FAILED;
 }
 
-/* A run that failed, and may be repeated: the job waits again, under its number. Its objective goes on from
+/* A run that failed, and may be repeated: the job waits again, under its number. Its limit goes on from
  * its arrival. */
 static bool again(struct life *l, struct job *job, const struct exec_outcome *o, enum job_state state,
 		  int64_t now_ns, struct life_actions *out)

@@ -193,7 +193,7 @@ bool life_may_stop_early(const struct job *job);
 bool life_steers(const struct job *job);
 
 /* Why a decision promises nothing: the reason (enum decide_reason) that all its candidates share;
- * REASON_SLO_EXCEEDED where a longer objective could be promised; 0: another reason. */
+ * REASON_SLO_EXCEEDED where a longer limit could be promised; 0: another reason. */
 unsigned life_rejected_by(const struct decision *d);
 /* The same for people. The candidates say it in detail. */
 void life_why_rejected(const struct job_record *row, const struct decision *d, char *text, size_t size);

@@ -23,7 +23,7 @@ enum job_verdict {
 	VERDICT_WAITING              /* nothing yet: another job has to end first */
 };
 enum { N_JOB_VERDICTS = VERDICT_WAITING + 1 };
-/* Whether the job kept its objective. A job without an objective, or one that has not ended, has none. */
+/* Whether the job kept its limit. A job without a limit, or one that has not ended, has none. */
 enum slo_outcome { SLO_NONE, SLO_MET, SLO_MISSED };
 enum { N_SLO_OUTCOMES = SLO_MISSED + 1 };
 
@@ -114,7 +114,7 @@ struct candidate record_candidate(const struct job_record *r);
 struct job_times { /* NaN, 0: has not happened yet */
 	int64_t deadline_ns;         /* 0 also where no calendar can name it */
 	double wait_s, run_s, response_s;
-	double slack_s;              /* only of jobs that are done and had an objective */
+	double slack_s;              /* only of jobs that are done and had a limit */
 };
 struct job_times job_times(const struct job_record *r);
 

@@ -1,4 +1,4 @@
-/* The metrics of one replay. Counts and shares are of the jobs with an objective (of all jobs where none has
+/* The metrics of one replay. Counts and shares are of the jobs with a limit (of all jobs where none has
  * one); times, accuracies and errors of prediction are of all jobs that have them. docs/REPLAY_OUTPUT.md has
  * the formulas. */
 #include "sim/compare/metrics.h"
@@ -218,8 +218,8 @@ static bool has_values(const struct trace *t)
 	return false;
 }
 
-/* Over the jobs with an objective, whatever was not met counted as 0. Jobs of a kind whose accuracy is not
- * always known are left out, met or not: else only their misses would count. NaN: no objectives, or a world
+/* Over the jobs with a limit, whatever was not met counted as 0. Jobs of a kind whose accuracy is not
+ * always known are left out, met or not: else only their misses would count. NaN: no limits, or a world
  * without accuracies. */
 static double accuracy_or_zero(const struct trace *t, const struct outcome *o, const bool *unknown, size_t n,
 			       bool by_value)

@@ -12,19 +12,19 @@
 #include "sim/replay/replay.h"
 
 enum metric {
-	METRIC_JOBS,             /* with an objective; all jobs if none has one */
+	METRIC_JOBS,             /* with a limit; all jobs if none has one */
 	METRIC_PROMISED,         /* jobs promised */
 	METRIC_MET,              /* jobs in time */
 	METRIC_REJECTED,         /* rejected or refused */
 	METRIC_FAILED,
 	/* kept of the promised; for a policy that promises nothing, of those taken */
 	METRIC_ATTAINMENT,
-	METRIC_ATTAINMENT_ALL,   /* met / all with an objective */
+	METRIC_ATTAINMENT_ALL,   /* met / all with a limit */
 	METRIC_ATTAINMENT_ADMITTED, /* met / taken */
 	METRIC_ATTAINMENT_ORACLE,   /* met / those the oracle met, of these; NaN without the oracle */
 	METRIC_ACCURACY,         /* mean of all that ended with a result */
 	METRIC_ACCURACY_MET,     /* of the met */
-	METRIC_ACCURACY_ZERO,    /* over all jobs with an objective, missed and rejected counted as 0 */
+	METRIC_ACCURACY_ZERO,    /* over all jobs with a limit, missed and rejected counted as 0 */
 	METRIC_VALUE_ZERO,       /* the same with each job counted by its value; NaN where all are worth
 	                            1 */
 	METRIC_OF_OPTIMUM,       /* ACCURACY_ZERO over the optimum's or its bound; NaN without it */

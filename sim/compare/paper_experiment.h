@@ -1,5 +1,5 @@
 /* The experiment of the Courier paper (section 5), by name: `postrider compare --paper`. A job is a network,
- * cpus from the table's levels, 1 to 6 equal jobs that run together, and an objective ~ Normal(300, 100) s. A
+ * cpus from the table's levels, 1 to 6 equal jobs that run together, and a limit ~ Normal(300, 100) s. A
  * policy chooses the batch knowing all of this; then the equal jobs start together in the world, three times
  * over, and the means of their times and accuracies count, as in the paper. First the five jobs of its Table
  * 9, then many from its generator.
@@ -7,7 +7,7 @@
  * Decisions are those of scheduler/core. Policies that decide on the expected time (courier, the boosting
  * ones, queueing, and naive, which chooses at random) are asked in a scene in which the other equal jobs run;
  * postrider is asked as `postrider predict` does, with njobs among the job's values, and decides on the
- * bound. Where a policy finds no batch for the objective, it runs the fastest one by its own prediction and
+ * bound. Where a policy finds no batch for the limit, it runs the fastest one by its own prediction and
  * promises nothing: the paper rejects no job. `fixed:best` gives all jobs of a fold (without folds: of a
  * half) the batch that was the best for the others. No job waits, so the queues of brain_queue.c would be
  * courier here.
@@ -49,7 +49,7 @@ struct paper_outcome {               /* of one job under one policy */
 	double predicted_s, upper_s, predicted_accuracy; /* NaN: not predicted */
 	/* means over the equal jobs and the replications; accuracy NaN: not known */
 	double time_s, accuracy;
-	bool met;                    /* time_s within the objective */
+	bool met;                    /* time_s within the limit */
 };
 
 struct paper_summary {               /* of a policy over the jobs of a set */
@@ -102,7 +102,7 @@ struct paper_result {
 	char *spec;                  /* of the world */
 	struct trace *trace;
 	struct world *world;
-	/* of the paper's objectives and times to this table's; 1: its own table */
+	/* of the paper's limits and times to this table's; 1: its own table */
 	double scale;
 	double table_mean_s;
 	bool own_table;              /* scale is 1 */

@@ -54,7 +54,7 @@ static inline double replay_confidence(const struct replay_params *p, const stru
 	return isnan(j->confidence) ? p->settings.confidence : j->confidence;
 }
 
-static inline int64_t brain_deadline_ns(const struct trace_job *j) /* WORLD_NEVER: it has no objective */
+static inline int64_t brain_deadline_ns(const struct trace_job *j) /* WORLD_NEVER: it has no limit */
 {
 	double ns = (double)j->arrival_ns + 1e9 * j->slo_s;
 

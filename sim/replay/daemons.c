@@ -241,7 +241,7 @@ int daemons_leave(struct daemons *d, int64_t now_ns, struct daemons_seat at, uin
 
 /* ---- arrivals ---- */
 
-/* Offers it to nodes of one daemon, and stops at the first that promises its objective. */
+/* Offers it to nodes of one daemon, and stops at the first that promises its limit. */
 static int ask(struct daemons *d, int64_t now_ns, const struct sched_request *r, const uint32_t *node,
 	       uint32_t n, uint32_t daemon, struct decision *out, enum sched_verdict *verdict,
 	       struct err *err)

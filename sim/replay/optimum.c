@@ -66,7 +66,7 @@ static bool is_hopeless(const struct search *s, int64_t at_ns)
 	return sum <= s->best->value + SAME;
 }
 
-/* The index among our jobs of one of the trace; n: it has no objective, or none that can be met. */
+/* The index among our jobs of one of the trace; n: it has no limit, or none that can be met. */
 static size_t index_of(const struct search *s, size_t trace_job)
 {
 	size_t i = 0;

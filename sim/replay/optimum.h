@@ -12,7 +12,7 @@
 
 #include "sim/replay/replay.h"
 
-#define OPTIMUM_EXACT_JOBS 8 /* with an objective; with more the bound is taken */
+#define OPTIMUM_EXACT_JOBS 8 /* with a limit; with more the bound is taken */
 #define OPTIMUM_MAX_STEPS 100000000 /* of the exact search: twenty seconds; few instances take a hundredth */
 
 struct optimum_option { /* a batch and a number of epochs with which a job could be in time */

@@ -12,8 +12,8 @@
 enum outcome_state {
 	OUTCOME_REJECTED,   /* not taken */
 	OUTCOME_MET,        /* ended in time */
-	OUTCOME_MISSED,     /* ended behind its objective */
-	OUTCOME_DONE,       /* ended, and had no objective */
+	OUTCOME_MISSED,     /* ended behind its limit */
+	OUTCOME_DONE,       /* ended, and had no limit */
 	OUTCOME_FAILED,     /* ended without a result */
 	OUTCOME_REFUSED,    /* the queue was full */
 	OUTCOME_DROPPED,    /* taken by chance, and given up: no chance was left, or its time was over */
@@ -24,7 +24,7 @@ extern const char *const outcome_state_name[OUTCOME_STATES]; /* "rejected", "met
 struct outcome {
 	uint8_t state;            /* enum outcome_state */
 	uint32_t node;            /* of those taken; 0 where all jobs share the machine */
-	/* its objective was predicted to hold; a policy that admits all promises nothing */
+	/* its limit was predicted to hold; a policy that admits all promises nothing */
 	bool promised;
 	bool by_chance;           /* taken without a promise, for the chance it had */
 	int64_t start_ns, end_ns; /* of those taken; 0 otherwise */

@@ -26,7 +26,7 @@ static const enum metric main_metric[] = {
 };
 #define N_MAIN (sizeof main_metric / sizeof *main_metric)
 #define FEW_JOBS 200.0 /* of fewer, a difference that could be chance is no wonder */
-#define N_FIRST 6 /* of them are about objectives and accuracy; two tables fit a page where one would not */
+#define N_FIRST 6 /* of them are about limits and accuracy; two tables fit a page where one would not */
 
 static enum verdict verdict_of(const struct report_data *d, size_t policy, enum metric m)
 {
@@ -249,7 +249,7 @@ static void put_sure(const struct report_data *d, size_t first, size_t second, s
 }
 
 /* Which policy should I use? The one whose users get most: the highest accuracy, a missed or rejected
- * objective counted as zero. Its numbers first, beside those of one batch for all; then how sure that is. */
+ * limit counted as zero. Its numbers first, beside those of one batch for all; then how sure that is. */
 static void put_answer(const struct report_data *d, struct strbuf *out)
 {
 	size_t best = report_best(&d->policies, METRIC_ACCURACY_ZERO, 1), today = find_today(d), other;

@@ -1,7 +1,7 @@
 /* Traces that are made: "gen:KIND,key=value,...". All of it is drawn from the seed.
  *
  *   paper      the Courier paper's jobs: cpus from the levels, 1 to 6 equal jobs that arrive together, the
- *              next ones when these have long ended; objectives ~ Normal(300, 100) s
+ *              next ones when these have long ended; limits ~ Normal(300, 100) s
  *   poisson    independent arrivals
  *   bursty     a two-state Markov-modulated Poisson process: calm, and bursts `peak` times as dense
  *   daily      a Poisson process whose rate follows a day (a sine of the given depth)

@@ -41,7 +41,7 @@ struct swf_map {
 	char size[TRACE_MAX_VALUE + 1]; /* column of the size; empty: none */
 	double records_per_cpu_second, size_min, size_max;
 	int digits;               /* kept of it, so that kinds of jobs stay few */
-	double slo_factor;        /* NaN: no objectives */
+	double slo_factor;        /* NaN: no limits */
 	bool take[SWF_STATES];
 };
 /* text NULL: the built-in mapping. ERR_FORMAT: "NAME: member: reason". Release after failure too. */

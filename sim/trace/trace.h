@@ -43,7 +43,7 @@ struct trace_job {
 	uint64_t id;              /* > 0, unique in the trace */
 	int64_t arrival_ns;       /* from the beginning of the trace on, >= 0 */
 	uint64_t recurring;       /* jobs with the same number > 0 are the same one come again; 0: none */
-	double slo_s;             /* from arrival to end; NaN: no objective */
+	double slo_s;             /* from arrival to end; NaN: no limit */
 	double confidence;        /* NaN: the replay's own */
 	double chance;            /* for which it wants to be taken without a promise; 0: it does not */
 	double value;             /* what it is worth in time, where 1 is usual; 0 counts as 1 */
@@ -103,7 +103,7 @@ int trace_parse_swf(const char *name, const char *text, size_t len, const char *
 void trace_write_csv(const struct trace *t, struct strbuf *out);
 void trace_write_jsonl(const struct trace *t, struct strbuf *out);
 
-/* Every objective times slo_scale and every gap between arrivals times 1 / load_scale; both > 0. After an
+/* Every limit times slo_scale and every gap between arrivals times 1 / load_scale; both > 0. After an
  * error the trace can only be freed. */
 int trace_scale(struct trace *t, double slo_scale, double load_scale, struct err *err);
 

@@ -20,7 +20,7 @@
 enum cluster_place {
 	PLACE_SPREAD,       /* processes of a job are spread over all nodes: the default */
 	PLACE_LEAST_LOADED, /* a job stays on the node with the fewest cpus of jobs that run or wait there */
-	PLACE_PROMISE,      /* the first of the least loaded nodes that promises its objective */
+	PLACE_PROMISE,      /* the first of the least loaded nodes that promises its limit */
 	CLUSTER_PLACES,
 };
 extern const char *const cluster_place_name[CLUSTER_PLACES + 1]; /* "spread", ...; NULL at the end */

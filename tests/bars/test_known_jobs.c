@@ -1,5 +1,5 @@
 /* The first day of a new user, with jobs whose truth is known (known_truth.h): a Latin hypercube of 36
- * settings with up to 4 copies each, a model trained as the README says, 39 jobs with objectives around what
+ * settings with up to 4 copies each, a model trained as the README says, 39 jobs with limits around what
  * can be attained. Jobs wait for an accelerator or spin on their cpus, start up for 0 to 10 s, alone or
  * beside busy processes, which are there while it is measured and while the jobs run.
  *

@@ -29,7 +29,7 @@
 #define MADE_HEAD                                                                                            \
 	"network,gpu,cpus,njobs,batch,time_s,accuracy,other_load,cpu_mean,job_cpu_mean,max_rss_mb,"          \
 	"replication,copy,status,started_at"
-#define BEYOND 1.3 /* of the range of objectives, each way */
+#define BEYOND 1.3 /* of the range of limits, each way */
 #define MOST_PROBES 2
 #define MAX_ROWS 1024
 #define N_BATCHES 4

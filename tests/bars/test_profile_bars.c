@@ -2,7 +2,7 @@
  * of 0.1, 0.5, 0.8 and 0.95. The gap to the oracle is at most 0.4 of courier's, or within 0.005 of it where
  * courier is within 0.02 of the oracle already; no baseline is ahead. Courier and the baselines run what they
  * cannot promise; so does `postrider:chance=0.3`, which is judged. `postrider`, which refuses it, is shown,
- * and in how many cells it would do. Jobs, objectives and world are those of
+ * and in how many cells it would do. Jobs, limits and world are those of
  * test_sim_bars.c (without jobs of 4 cpus on 2 slots), 500 jobs and 6 replications each, so that every
  * replication of the profile happens twice. A sanitized run looks at one cell and checks nothing. */
 #include <math.h>

@@ -3,7 +3,7 @@
  * turn.
  *
  * The jobs: 1,000 Poisson arrivals at 0.8 of the machine (1.2 core-seconds a job alone, the mean of the
- * profile), both networks, 1, 2 or 4 cpus; objectives as in the Courier paper, Normal(300, 100) s where its
+ * profile), both networks, 1, 2 or 4 cpus; limits as in the Courier paper, Normal(300, 100) s where its
  * mean run takes 298.7 s, so Normal(2.2, 0.73) s where the profile's takes 2.19 s; the two cores hand out 4
  * slots, as in configs/demo.json. 20 replications; a sanitized run uses two and checks nothing. */
 #include <math.h>

@@ -3,8 +3,8 @@
  *
  * Two ways to be new. "contexts": whole contexts (network, cpus, njobs) are kept aside. "replications": one
  * replication of every setting is kept aside. The table is the two-core profile; Courier's published table
- * has one replication, so there only contexts are. Objectives lie where the batch matters. The accuracy of a
- * job that misses its objective or is refused counts as 0. */
+ * has one replication, so there only contexts are. Limits lie where the batch matters. The accuracy of a
+ * job that misses its limit or is refused counts as 0. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #include "tests/support/test.h"
 
 #define CONFIDENCE 0.9
-#define BEYOND 1.3 /* of the range of objectives, each way */
+#define BEYOND 1.3 /* of the range of limits, each way */
 #define JOBS_A_CONTEXT 20
 #define MAX_ROWS 1024
 #define N_BATCHES 4

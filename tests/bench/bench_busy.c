@@ -28,7 +28,7 @@ struct house {
 	size_t n_values; /* of them initialised */
 	uint64_t last_id;
 	int64_t now_ns;
-	double tight_s; /* an objective that can just be promised */
+	double tight_s; /* a limit that can just be promised */
 };
 
 /* Time that the processor gave to us: a decision waits for nothing, and a busy machine would show the
@@ -87,7 +87,7 @@ static int make_values(struct house *h, struct err *err)
 	return status;
 }
 
-/* Jobs arrive and start as they come; `n` of them. An objective that is far off, for every second one, is a
+/* Jobs arrive and start as they come; `n` of them. A limit that is far off, for every second one, is a
  * promise that every later decision has to look after. */
 static int arrive(struct house *h, size_t n, struct rng *r, struct decision *d, struct err *err)
 {
@@ -159,7 +159,7 @@ static int house_make(struct house *h, struct bench_env *env, struct err *err)
 	return status;
 }
 
-/* Objectives that are easy, close, just missed, out of reach, and none. */
+/* Limits that are easy, close, just missed, out of reach, and none. */
 static double slo_of(const struct house *h, size_t i)
 {
 	static const double times[] = { 3.0, 1.02, 0.98, 0.3, NAN };
@@ -179,7 +179,7 @@ static int measure(struct house *h, double *out_p50_s, double *out_p99_s, size_t
 		double start_s;
 
 		q.best_effort = false;
-		q.chance = i / 20 % 2 ? 0.3 : 0.0; /* with each kind and objective */
+		q.chance = i / 20 % 2 ? 0.3 : 0.0; /* with each kind and limit */
 		h->now_ns += 1000;
 		start_s = spent_s();
 		status = sched_what_if(h->sched, h->now_ns, &q, d, &verdict, err);

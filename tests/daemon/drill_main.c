@@ -21,7 +21,7 @@ static void help(FILE *to)
 		    "      --queued N     starting with N queued jobs (10000)\n"
 		    "      --jobs N       memory and descriptors over N advised jobs (100000)\n"
 		    "      --real N       ... and so many that the daemon runs (2000)\n"
-		    "      --engine N     N rounds beside an engine that is away and lies (200)\n"
+		    "      --engine N     N rounds beside an engine that is away and lies (5)\n"
 		    "      --no-model     with a fixed batch instead of a model\n"
 		    "      --seed N       of every random choice (1)\n"
 		    "  -h, --help         this text\n"
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 		{ 0 },
 	};
 	struct drill d = { .model = true, .seed = 1, .to = stdout };
-	uint64_t all[] = { 1000, 200, 10000, 100000, 200 }, n[5] = { 0 }, real = 2000;
+	uint64_t all[] = { 1000, 200, 10000, 100000, 5 }, n[5] = { 0 }, real = 2000;
 	bool chosen = false;
 	unsigned long broken = 0;
 	int c;

@@ -63,7 +63,7 @@ __attribute__((format(printf, 2, 3))) static void complain(struct client *c, con
 
 static bool say_submit(struct client *c, struct talk *t, size_t i)
 {
-	/* The same for every try of the same key: a few with an objective that can be promised, or that
+	/* The same for every try of the same key: a few with a limit that can be promised, or that
 	 * cannot. */
 	const char *objective = i % 16 == 5 ? ",\"slo_s\":1e8" : i % 16 == 6 ? ",\"slo_s\":0.001" : "";
 	bool is_long = (rng_mix(c->load->p.seed + 31 * c->number + i) >> 11) * 0x1p-53 <

@@ -1,5 +1,5 @@
 /* Jobs that the daemon ends before they are done, for the sake of others: one that left its epochs open gives
- * time back to a job that would miss its objective, and one that was taken by chance is stopped at its
+ * time back to a job that would miss its limit, and one that was taken by chance is stopped at its
  * deadline. The model says 0.4 s an epoch, give or take a fifth, and an accuracy that rises with the
  * epochs. */
 #include <math.h>

@@ -539,7 +539,7 @@ TEST_WITH(test_a_new_kind_of_job_takes_a_batch_that_may_be_in_time, open_plain, 
 	assert_true(number_at(v, "job.batch") == 512.0);
 	json_free(v);
 	v = talk_ask(t, "{\"op\":\"submit\",\"mode\":\"advise\",\"type\":\"fresh\",\"batches\":[64,512],"
-			"\"params\":{\"network\":\"resnet\",\"epochs\":4}}"); /* no objective */
+			"\"params\":{\"network\":\"resnet\",\"epochs\":4}}"); /* no limit */
 	assert_true(number_at(v, "job.batch") == 64.0);
 	json_free(v);
 }

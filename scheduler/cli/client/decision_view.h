@@ -44,7 +44,7 @@ void decision_view_other(const struct decision_view *d, const char *before, stru
 void decision_view_price(const struct decision_view *d, struct strbuf *out);
 bool candidate_view_read(const struct json *v, struct candidate_view *out);
 
-/* No candidate can be taken, with any objective or without one. */
+/* No candidate can be taken, with any limit or without one. */
 bool decision_view_impossible(const struct decision_view *d);
 
 /* A phrase for a reason code; an unknown code is printed as it is. */

@@ -241,7 +241,7 @@ static int wait_for(const struct cli *c, struct client *client, const struct jso
 	return rc ? rc : wrote;
 }
 
-/* An objective was given, no promise was made, and that was not asked for. */
+/* A limit was given, no promise was made, and that was not asked for. */
 static bool is_unpromised(const struct submit_options *o, const struct json *object,
 			  const struct submit_answer *a)
 {

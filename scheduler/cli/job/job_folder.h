@@ -52,7 +52,7 @@ void job_folder_batches(const struct job_folder *f, struct strbuf *out_working, 
 /* The job type as a configuration names it: `"NAME": {...}`. Its model is in the folder, or the daemon
  * trains one from the first run on. */
 void job_folder_type(const struct job_folder *f, const char *name, struct strbuf *out);
-/* An objective to try, as a user types it: "20s". Returns buf, of 32 bytes. */
+/* A limit to try, as a user types it: "20s". Returns buf, of 32 bytes. */
 char *job_folder_slo(double s, char *buf);
 
 #endif

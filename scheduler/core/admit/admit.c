@@ -186,7 +186,7 @@ int admit_terms(struct sched *s, int64_t now_ns, const struct admit_memory *m, c
 	t->why[0] = '\0';
 	t->again = j->again;
 	drop_failing(m, j, now_ns, t);
-	if (j->again) { /* of a job whose run failed no less than the rest of its objective */
+	if (j->again) { /* of a job whose run failed no less than the rest of its limit */
 		next_smaller(m, j, now_ns, t);
 		t->slo_s -= j->waited_s;
 		t->slo_s = t->slo_s > 0.0 && j->promised ? t->slo_s : NAN;

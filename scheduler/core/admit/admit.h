@@ -8,7 +8,7 @@
  *     first;
  *   a job of a kind that its model has never seen takes the best guess of the model, and nothing is promised
  *     until enough of its kind have ended (knowledge.h, strangers.h);
- *   a job whose run failed gets the rest of its objective, and the next smaller batch where its own fails.
+ *   a job whose run failed gets the rest of its limit, and the next smaller batch where its own fails.
  *
  * Everything else is the scheduler's: sched_submit(), with admit_request(). */
 #ifndef SCHEDULER_CORE_ADMIT_ADMIT_H

@@ -1,5 +1,5 @@
 /* How long it takes from the turn of a job until its command runs: a commit, a supervisor, its records on
- * the disk, or an engine's queue. It is measured on the latest starts. Objectives allow for it
+ * the disk, or an engine's queue. It is measured on the latest starts. Limits allow for it
  * (sched_set_lag()). */
 #ifndef SCHEDULER_CORE_START_LAG_H
 #define SCHEDULER_CORE_START_LAG_H

@@ -28,7 +28,7 @@ struct price {                  /* all zero: no arrival yet */
 
 /* A job has arrived. harm: what it would have cost the others for each process-second it wants. It counts
  * from the next call at a later time on, so that a job which is refused finds the same price when it asks for
- * the objective that it was offered. */
+ * the limit that it was offered. */
 void price_see(struct price *p, int64_t now_ns, double harm);
 /* The price of a process-second at this moment, in the unit of values. */
 double price_at(const struct price *p, int64_t now_ns);

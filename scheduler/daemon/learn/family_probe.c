@@ -1,4 +1,4 @@
-/* Probes of new families: when a job with an objective arrives whose family (predictors/models/spread.h) the
+/* Probes of new families: when a job with a limit arrives whose family (predictors/models/spread.h) the
  * model's table has none of, and its type allows it, a short run of the same command is submitted beside it,
  * as a job of the same user without a promise: the fewest epochs, the middle batch. What it takes tells how
  * far off the model is for all jobs of that family (core/learn/ledger.h). One a user, job type, family and

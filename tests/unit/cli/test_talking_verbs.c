@@ -334,7 +334,7 @@ TEST(test_submit_of_a_rejected_job_leaves_with_3)
 
 #define UNSTABLE "{\"batch\":64,\"time_s\":null,\"feasible\":false,\"reasons\":[\"unstable\"]}"
 
-/* No objective, and no word of one: nothing could be promised, and nothing would help. */
+/* No limit, and no word of one: nothing could be promised, and nothing would help. */
 TEST(test_submit_says_why_no_batch_can_be_run)
 {
 	RUN(3, verb_submit,

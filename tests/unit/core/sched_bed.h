@@ -21,7 +21,7 @@ void make(struct bed *b, const char *policy, uint32_t slots);
 void remake(struct bed *b, const struct sched_params *p); /* another scheduler in its place */
 void drop(struct bed *b);
 
-/* Two cpus, confidence 0.9, the model's batches, nothing known of memory. slo_s NaN: no objective. */
+/* Two cpus, confidence 0.9, the model's batches, nothing known of memory. slo_s NaN: no limit. */
 struct sched_request job(const struct bed *b, uint64_t id, double slo_s);
 enum sched_verdict submit(struct bed *b, int64_t now_s, const struct sched_request *r);
 /* With one batch only, so that its work is given. */

@@ -165,7 +165,7 @@ TEST(test_a_batch_that_fails_is_no_candidate_unless_it_is_named_or_the_last)
 	drop(&b);
 }
 
-/* It keeps what is left of its objective, is never refused, and gets the next smaller batch. */
+/* It keeps what is left of its limit, is never refused, and gets the next smaller batch. */
 TEST(test_a_run_that_failed_is_repeated_with_what_is_left)
 {
 	static const double three[] = { 32, 64, 128 };

@@ -1,4 +1,4 @@
-/* The chance of a candidate: it rises with the objective, agrees with the bound, and follows what was
+/* The chance of a candidate: it rises with the limit, agrees with the bound, and follows what was
  * learnt. */
 #include "common/rng.h"
 #include "tests/unit/core/sched_bed.h"
@@ -106,7 +106,7 @@ TEST(test_without_residuals_no_chance_is_known)
 	drop(&b);
 }
 
-/* The objective rises; at each step the chances are those of all candidates. */
+/* The limit rises; at each step the chances are those of all candidates. */
 static void check_rise(struct bed *b, double confidence, double most_s)
 {
 	double before[5] = { 0 };

@@ -130,7 +130,7 @@ TEST(test_no_promise_far_outside_the_table)
 			    isnan(d.candidate[i].chance) == beyond);
 	}
 	assert_null(d.beyond);
-	/* Without an objective it may run all the same. */
+	/* Without a limit it may run all the same. */
 	p.slo_s = NAN;
 	assert_int_equal(decide(&p, &d, NULL), 0);
 	assert_true(d.candidate[4].feasible && !(d.candidate[4].reasons & REASON_BEYOND_MODEL));
@@ -236,7 +236,7 @@ TEST(test_too_few_residuals_promise_nothing)
 	assert_true(isnan(d.candidate[0].upper_s) && isnan(d.smallest_slo_s));
 	assert_true(d.candidate[0].reasons & REASON_NO_BOUND);
 	assert_int_equal(ask(&f, 1e6, 0.5).chosen, 0); /* five are enough for less confidence */
-	assert_int_equal(ask(&f, NAN, 0.9).chosen, 0); /* and without an objective nothing is promised */
+	assert_int_equal(ask(&f, NAN, 0.9).chosen, 0); /* and without a limit nothing is promised */
 	drop(&f);
 }
 

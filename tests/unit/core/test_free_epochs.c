@@ -18,7 +18,7 @@
 #define EPOCHS 4
 #define CONFIDENCE 0.9
 
-/* Objectives, as multiples of the median time of the job's runs with 4 epochs in the training
+/* Limits, as multiples of the median time of the job's runs with 4 epochs in the training
  * replications. */
 static const double objective[] = { 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.1, 1.4, 2.0 };
 #define N_OBJECTIVES (sizeof objective / sizeof *objective)

@@ -170,7 +170,7 @@ static void teach(struct bed *b, double foreseen, double actual, double upper, i
 	}
 }
 
-/* A chance beside a job that could be harmed: the price of one process-second is above 0 then. Objectives of
+/* A chance beside a job that could be harmed: the price of one process-second is above 0 then. Limits of
  * 160 s are met by 100 s, and hardly by 150 s. */
 TEST(test_without_later_a_chance_takes_the_load_as_foreseen)
 {

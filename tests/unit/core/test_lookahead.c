@@ -290,7 +290,7 @@ static void same_numbers(const struct candidate *a, const struct candidate *b)
 	assert_int_equal(a->feasible, b->feasible);
 }
 
-/* Objectives that are just missed, so that several candidates look in time and are not. The numbers of those
+/* Limits that are just missed, so that several candidates look in time and are not. The numbers of those
  * that are found from the play of another are the numbers of an own play; with a promise in question too. */
 TEST(test_numbers_from_the_play_of_another_candidate_are_those_of_an_own_play)
 {
@@ -419,7 +419,7 @@ TEST(test_a_price_turns_a_job_away_only_where_it_could_wait_for_something)
 		{ .objective = true, .taken = true }, /* it arrives at an idle machine */
 		{ .beside = true, .objective = true },
 		{ .queued = true, .objective = true },
-		{ .beside = true, .taken = true }, /* without an objective nobody is turned away */
+		{ .beside = true, .taken = true }, /* without a limit nobody is turned away */
 		{ .starting = true, .beside = true, .objective = true, .taken = true }, /* it was promised */
 		{ .starting = true, .by_chance = true, .beside = true, .objective = true },
 		{ .starting = true, .by_chance = true, .objective = true, .taken = true },

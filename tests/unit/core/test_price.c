@@ -303,7 +303,7 @@ TEST(test_no_value_passes_a_job_that_is_due)
 	r.cpus = 4;
 	submit(&b, 0, &r);
 	assert_int_equal(next(&b, 0), 0);
-	for (uint64_t id = 3; id < 5; id++) { /* without an objective, and with one */
+	for (uint64_t id = 3; id < 5; id++) { /* without a limit, and with one */
 		r = job(&b, id, id == 3 ? NAN : 4000);
 		r.cpus = 1;
 		r.value = 1000.0;

@@ -151,7 +151,7 @@ static void end(struct world *w, struct run *run)
 }
 
 /* A job a minute: some wait and many start at once. Waits are foreseen by the look-ahead and not learnt from:
- * with a job every 20 s nearly all wait, and of objectives equal to the bound 78, 85 and 90 % are met where
+ * with a job every 20 s nearly all wait, and of limits equal to the bound 78, 85 and 90 % are met where
  * 80, 90 and 95 are asked. Those after a wait are printed, and nothing is claimed of them here. */
 static void play(struct world *w)
 {
@@ -394,7 +394,7 @@ TEST(test_promises_rest_on_one_bound_and_another_is_told)
 								.foreseen_s = 100.0 * noise,
 								.actual_s = 150.0 * noise });
 	}
-	c = ask_one(&b, &b64, 1); /* without an objective */
+	c = ask_one(&b, &b64, 1); /* without a limit */
 	assert_true(fabs(c.time_s - 100.0) < 2.0 && fabs(c.guard_s - 100.0 * exp(0.04)) < 2.0);
 	assert_true(fabs(c.upper_s - 150.0 * exp(0.04)) < 3.0);
 	r = job(&b, 7, slo_s);

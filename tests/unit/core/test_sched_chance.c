@@ -103,7 +103,7 @@ TEST(test_a_promise_goes_before_a_chance_and_a_chance_before_best_effort)
 	r.chance = 0.9;
 	assert_int_equal(submit(&b, 0, &r), SCHED_BEST_EFFORT);
 	r.id = 4;
-	r.slo_s = NAN; /* without an objective there is nothing to have a chance of */
+	r.slo_s = NAN; /* without a limit there is nothing to have a chance of */
 	assert_int_equal(submit(&b, 0, &r), SCHED_BEST_EFFORT);
 	drop(&b);
 }

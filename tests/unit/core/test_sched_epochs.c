@@ -211,7 +211,7 @@ TEST(test_a_restored_job_keeps_its_epochs)
 
 /* ---- time that is given back ---- */
 
-/* Job 1 runs on all slots: 8 epochs of 10 s at batch 64, without an objective. Job 2 has come after 5 s
+/* Job 1 runs on all slots: 8 epochs of 10 s at batch 64, without a limit. Job 2 has come after 5 s
  * and wants 30 s. */
 static void make_giver(struct bed *b, const char *policy, double value, const double *epochs, size_t n_epochs,
 		       double slo_s)
@@ -352,7 +352,7 @@ TEST(test_capacity_for_those_to_come_is_a_part_of_the_gain)
 	drop(&b);
 }
 
-/* Whatever capacity costs: those to come are a guess, and the end is for good. Job 2 has no objective. */
+/* Whatever capacity costs: those to come are a guess, and the end is for good. Job 2 has no limit. */
 TEST(test_a_job_keeps_its_time_where_nobody_who_is_there_gains)
 {
 	struct bed b;
@@ -366,7 +366,7 @@ TEST(test_a_job_keeps_its_time_where_nobody_who_is_there_gains)
 	drop(&b);
 }
 
-/* Its own objective is not the business of this rule: sched_should_stop() looks at that. After 40 s it has 2
+/* Its own limit is not the business of this rule: sched_should_stop() looks at that. After 40 s it has 2
  * of 8 epochs behind it instead of 4, so that it would be late. */
 TEST(test_a_late_job_gives_nothing_back_for_its_own_sake)
 {

@@ -301,7 +301,7 @@ static void check_due(struct theatre *t)
 			if (!waits(p) || p->promised || p->r.tenant != k)
 				continue;
 			sched_waiting(t->s, t->now_ns, p->r.id, &w, NULL);
-			if (p->by_chance) { /* its objective ends its wait */
+			if (p->by_chance) { /* its limit ends its wait */
 				assert_false(w.due);
 				continue;
 			}

@@ -97,7 +97,7 @@ static void check_admitted(const struct world *w, const struct sched_request *r,
 	}
 }
 
-/* A rejection names an objective that could be promised: it is taken at its word. */
+/* A rejection names a limit that could be promised: it is taken at its word. */
 static void check_rejected(struct world *w, const struct sched_request *r)
 {
 	struct sched_request again = *r;

@@ -1083,7 +1083,7 @@ LIFE_TEST(test_life_counts_the_ended_again_and_asks_nothing_of_the_others)
 	}
 	assert_int_equal(jobs.live.n, 2);
 	assert_int_equal(jobs.ended.n, 5);
-	restored(8, "run", JOB_CANCELLED, LIFE_NO_CHANCE); /* its objective was missed */
+	restored(8, "run", JOB_CANCELLED, LIFE_NO_CHANCE); /* its limit was missed */
 	expect("ended");
 	assert_true(restored(9, "run", JOB_RUNNING, LIFE_NO_CHANCE)->step == STEP_GIVEN_UP);
 }

@@ -374,7 +374,7 @@ static void check_random(uint64_t seed)
 	for (size_t m = 0; m < METRICS; m++)
 		if (!strcmp(metric_info[m].unit, "share") && !isnan(out[m]))
 			assert_true(out[m] >= 0.0 && out[m] <= 1.0);
-	if (!isnan(out[METRIC_ATTAINMENT_ALL])) { /* every job with an objective is exactly one of these */
+	if (!isnan(out[METRIC_ATTAINMENT_ALL])) { /* every job with a limit is exactly one of these */
 		assert_true(out[METRIC_JOBS] ==
 			    out[METRIC_MET] + missed + out[METRIC_REJECTED] + out[METRIC_FAILED]);
 		assert_true(fabs(out[METRIC_REGRET]) <= 1.0);

@@ -164,7 +164,7 @@ static size_t met(const struct replay_result *r)
 	return n;
 }
 
-/* Where several nodes are asked, more jobs are promised their objective than where one is. */
+/* Where several nodes are asked, more jobs are promised their limit than where one is. */
 TEST(test_asking_for_promises_meets_more_objectives)
 {
 	size_t n[2];

@@ -72,7 +72,7 @@ TEST(test_chances_are_taken_beside_promises)
 	size_t by_chance = 0, met = 0, promised = 0, kept = 0;
 	struct replay_bed b = { 0 };
 
-	/* random times, and objectives of which many are just missed */
+	/* random times, and limits of which many are just missed */
 	replay_bed_open(
 		&b, "gen:poisson,jobs=400,rate=0.5,cpus=1|2,network=lenet5|simplenet,slo=lognormal:0.8:0.6",
 		"measured:configs/profiles/two-cores/runs.csv", "cores=2,slots=4", "postrider:chance=0.1");
