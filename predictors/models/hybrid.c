@@ -27,9 +27,13 @@ struct hybrid {
 	double share; /* of the prior's logarithm that is taken; the forest learns the rest */
 	double middle; /* of that rest; outside its ranges the forest falls back on it */
 	struct ranges ranges;
+	unsigned shows; /* a bit for each of work_role: shows_work() */
 	double *oob; /* per row; NULL unless asked for */
 	double *importance; /* NULL after loading, and where they are not wanted */
 };
+
+static const enum feature_role work_role[] = { ROLE_EPOCHS, ROLE_SAMPLES };
+#define N_WORK (sizeof work_role / sizeof *work_role)
 
 static const struct setting_spec hybrid_spec[] = {
 	FOREST_SETTINGS(300, 1, "number of trees on the log residual"),
@@ -86,10 +90,7 @@ static double inside_s(const struct hybrid *h, const double *x)
 	return exp(log_prior(h, x, h->effects ? effects_at(h->effects, x) : 0.0) + shrink * rest);
 }
 
-/* How many times as long the work of column f takes as the most of the table, which row `most` has. Where it
- * hardly varied it is linear from there on, which counts a start-up more than once, but never too little.
- * Elsewhere it grows as it did from the least of the table to the most: effects are lines in logarithms, and
- * a start-up bends these, so that far outside they would say too little. */
+/* How many times as long the work of column f takes as the most of the table, which row `most` has. */
 static double times_of(const struct hybrid *h, const double *most, int f, double work)
 {
 	double low = h->ranges.low[f], high = h->ranges.high[f], least[FEATURES_MAX], grew;
@@ -102,31 +103,36 @@ static double times_of(const struct hybrid *h, const double *most, int f, double
 	return 1.0 + fmax(grew, 0.0) * (work - high) / (high - low);
 }
 
-/* Without a queue nothing says what more work takes than was ever measured. Brings the epochs and samples of
- * x back to the most that the table has, in out, and returns the logarithm of what was taken away. */
+/* Without a queue nothing says what more work takes than was ever measured. Where work hardly varied it is
+ * linear from there on, which counts a start-up more than once, but never too little. Where the table shows
+ * runs that differ in their work alone, it goes on as it grew from the least to the most: effects are lines
+ * in logarithms, and a start-up bends these, so that far outside they would say too little. Elsewhere the
+ * work of a row goes with what else it is, and the effects have sorted that out. Brings the epochs and
+ * samples of x back to the most that the table has, in out, and returns the logarithm of what was taken
+ * away. */
 static double take_work(const struct hybrid *h, const double *x, double *out)
 {
-	static const enum feature_role work[] = { ROLE_EPOCHS, ROLE_SAMPLES };
 	double more = 0.0;
-	bool taken = false;
+	unsigned taken = 0;
 
-	for (size_t k = 0; h->queue.kind == QUEUE_NONE && k < sizeof work / sizeof *work; k++) {
-		int f = h->queue.map.at[work[k]];
+	for (size_t k = 0; h->queue.kind == QUEUE_NONE && k < N_WORK; k++) {
+		int f = h->queue.map.at[work_role[k]];
 		double most = f >= 0 ? h->ranges.high[f] : NAN;
 
-		if (!(f >= 0 && most > 0.0 && x[f] > most))
+		if (!(f >= 0 && most > 0.0 && x[f] > most) ||
+		    !(h->shows >> k & 1 || most <= REACH_BY_TABLE * h->ranges.low[f]))
 			continue;
 		if (!taken)
 			memcpy(out, x, h->n_features * sizeof *out);
-		taken = true;
+		taken |= 1u << k;
 		out[f] = most;
 	}
-	for (size_t k = 0; taken && k < sizeof work / sizeof *work; k++) {
-		int f = h->queue.map.at[work[k]];
+	for (size_t k = 0; k < N_WORK; k++)
+		if (taken >> k & 1) {
+			int f = h->queue.map.at[work_role[k]];
 
-		if (f >= 0 && x[f] > out[f])
 			more += log(times_of(h, out, f, x[f]));
-	}
+		}
 	return more;
 }
 
@@ -275,6 +281,76 @@ static int fit_effects(struct hybrid *h, const struct dataset *d, struct err *er
 	return rc;
 }
 
+/* ---- which work the table shows ---- */
+
+struct alike {
+	uint64_t key; /* of all that a row has but its work */
+	double work;
+};
+
+static int by_key(const void *a_, const void *b_)
+{
+	const struct alike *a = a_, *b = b_;
+
+	return a->key != b->key ? (a->key > b->key) - (a->key < b->key)
+				: (a->work > b->work) - (a->work < b->work);
+}
+
+static uint64_t key_without(const struct dataset *d, size_t row, size_t without)
+{
+	uint64_t key = 1;
+
+	for (size_t f = 0; f < d->n_features; f++) {
+		uint64_t bits = 0;
+		double v = d->x[row * d->n_features + f];
+
+		if (f == without || (d->factor && !d->factor[f]) || (d->role && d->role[f] == ROLE_OTHER))
+			continue;
+		if (!isnan(v) && v != 0.0) /* -0 */
+			memcpy(&bits, &v, sizeof bits);
+		key = rng_mix((key + (isnan(v) ? 0xd1b54a32d192ed03ULL : 0x9e3779b97f4a7c15ULL)) ^ bits);
+	}
+	return key;
+}
+
+/* Has at least half of the rows others that are alike but for the work of column f, with more than
+ * REACH_BY_TABLE times as much between the least and the most of them? A few such rows are an accident. */
+static int shows_work(const struct dataset *d, size_t f, bool *out, struct err *err)
+{
+	struct alike *row = mem_array(d->n_rows, sizeof *row);
+	size_t shown = 0;
+
+	if (!row)
+		return err_nomem(err, "%zu rows", d->n_rows);
+	for (size_t i = 0; i < d->n_rows; i++)
+		row[i] = (struct alike){ key_without(d, i, f), d->x[i * d->n_features + f] };
+	qsort(row, d->n_rows, sizeof *row, by_key);
+	for (size_t first = 0, end; first < d->n_rows; first = end) {
+		for (end = first + 1; end < d->n_rows && row[end].key == row[first].key; end++)
+			;
+		if (row[end - 1].work > REACH_BY_TABLE * row[first].work)
+			shown += end - first;
+	}
+	*out = 2 * shown >= d->n_rows;
+	free(row);
+	return 0;
+}
+
+static int find_shows(struct hybrid *h, const struct dataset *d, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t k = 0; !rc && h->queue.kind == QUEUE_NONE && k < N_WORK; k++) {
+		int f = h->queue.map.at[work_role[k]];
+		bool shows = false;
+
+		if (f >= 0)
+			rc = shows_work(d, (size_t)f, &shows, err);
+		h->shows |= (unsigned)shows << k;
+	}
+	return rc;
+}
+
 static int hybrid_fit(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
 		      void **out_self, struct err *err)
 {
@@ -294,6 +370,8 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 	rc = kind == QUEUE_NONE && ctx->no_importances
 		     ? queue_model_none(hybrid_ops.title, s, d, leverage, &h->queue, err)
 		     : queue_model_fit(hybrid_ops.title, s, d, kind, &how, &h->queue, err);
+	if (!rc)
+		rc = find_shows(h, d, err);
 	if (!rc && settings_get(s, "effects") > 0.0)
 		rc = fit_effects(h, d, err);
 	if (!rc)
@@ -376,7 +454,7 @@ static int hybrid_save(const void *self, struct writer *w, struct err *err)
 	queue_model_save(&h->queue, w);
 	write_f64(w, h->share);
 	write_f64(w, h->middle);
-	write_u8(w, h->effects != NULL);
+	write_u8(w, (uint8_t)((h->effects != NULL) | h->shows << 1));
 	if (h->effects)
 		effects_save(h->effects, w);
 	ranges_save(&h->ranges, w);
@@ -388,6 +466,7 @@ static int hybrid_load(struct reader *r, size_t n_features, void **out_self, str
 	struct hybrid *h = mem_calloc(1, sizeof *h);
 	bool since = !r->version || r->version >= EFFECTS_SINCE;
 	void *forest = NULL;
+	uint8_t parts;
 	int rc;
 
 	if (!h)
@@ -403,7 +482,11 @@ static int hybrid_load(struct reader *r, size_t n_features, void **out_self, str
 	if (!rc && !(h->share >= 0.0 && h->share <= 1.0 && isfinite(h->middle)))
 		rc = err_fail(err, ERR_FORMAT, "share %g of the prior and middle %g: need 0 to 1, and finite",
 			      h->share, h->middle);
-	if (!rc && since && read_u8(r))
+	parts = since ? read_u8(r) : 0;
+	h->shows = parts >> 1;
+	if (!rc && h->shows >> N_WORK)
+		rc = err_fail(err, ERR_FORMAT, "a hybrid of the parts %u; need 0 to 7", parts);
+	if (!rc && parts & 1)
 		rc = effects_load(r, n_features, &h->effects, err);
 	if (!rc)
 		rc = ranges_load(r, n_features, &h->ranges, err);

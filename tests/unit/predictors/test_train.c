@@ -1,5 +1,6 @@
 /* predictors/search/train: from a table to a model with bounds and importances. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -422,6 +423,59 @@ TEST(test_epochs_far_beyond_a_table_are_linear_without_a_queue)
 	model_free(m);
 	train_report_release(&r);
 	drop(&f);
+}
+
+/* In logarithms, how much longer 4 times the epochs take, from 56 on and from 224 on. */
+static void steps_beyond(const char *rows, double *first, double *second)
+{
+	struct fixture f;
+	struct train_report r;
+	struct model *m;
+	struct job_values v;
+	double x[FEATURES_MAX], time_s[3];
+
+	make(&f, rows, "{\"hybrid\":{\"trees\":[100],\"queue\":[\"none\"],\"effects\":[\"yes\"]}}");
+	m = train(&f, NULL, 0, &r);
+	assert_int_equal(job_values_init(&v, f.schema, NULL), 0);
+	for (int k = 0; k < 3; k++) {
+		char job[64];
+
+		snprintf(job, sizeof job, "network=a,cpus=1,njobs=1,batch=64,epochs=%d", 56 << 2 * k);
+		job_values_parse(&v, f.schema, job, NULL);
+		features_encode_job(m->features, &v, x);
+		predictor_predict(&m->time.predictor, x, 1, &time_s[k]);
+	}
+	*first = log(time_s[1] / time_s[0]);
+	*second = log(time_s[2] / time_s[1]);
+	job_values_release(&v);
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+}
+
+/* Epochs that go with the batch say nothing of runs that differ in epochs alone: effects go on as lines in
+ * logarithms. Epochs that vary alone make a straight line with a start-up, so each step is larger. */
+TEST(test_only_epochs_that_vary_alone_tell_a_line)
+{
+	double first, second;
+
+	steps_beyond(
+		"network,cpus,njobs,batch,epochs,time_s\na,1,1,32,14,5.8\na,1,1,64,5,3.6\na,1,1,128,2,3.1\n"
+		"a,1,1,256,1,3.05\na,1,1,32,14,5.9\na,1,1,64,5,3.5\na,1,1,128,2,3.2\na,1,1,256,1,3.0\n",
+		&first, &second);
+	assert_true(fabs(first - second) < 0.02);
+	/* one row that happens to differ in epochs alone makes no design of it */
+	steps_beyond(
+		"network,cpus,njobs,batch,epochs,time_s\na,1,1,32,14,5.8\na,1,1,64,5,3.6\na,1,1,128,2,3.1\n"
+		"a,1,1,256,1,3.05\na,1,1,32,14,5.9\na,1,1,64,14,4.4\na,1,1,128,2,3.2\na,1,1,256,1,3.0\n",
+		&first, &second);
+	assert_true(fabs(first - second) < 0.02);
+	steps_beyond(
+		"network,cpus,njobs,batch,epochs,time_s\na,1,1,64,1,3.1\na,1,1,64,2,3.2\na,1,1,64,14,4.4\n"
+		"a,1,1,128,1,3.05\na,1,1,128,2,3.1\na,1,1,128,14,3.7\na,1,1,32,1,3.2\na,1,1,32,2,3.4\n"
+		"a,1,1,32,14,5.8\n",
+		&first, &second);
+	assert_true(second > first + 0.1);
 }
 
 /* Times of 5 s that hardly differ between 1 and 2 epochs: 14 epochs may take 3 times as long or as before. */
