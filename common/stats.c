@@ -135,3 +135,27 @@ double stats_percentile(double *v, size_t n, double p)
 		rank = (double)n;
 	return v[(size_t)rank - 1];
 }
+
+void stats_rising(double *v, size_t n, size_t *scratch)
+{
+	size_t pools = 0, at = n;
+
+	for (size_t i = 0; i < n; i++) {
+		v[pools] = v[i];
+		scratch[pools++] = 1;
+		while (pools > 1 && v[pools - 2] > v[pools - 1]) {
+			size_t both = scratch[pools - 2] + scratch[pools - 1];
+
+			v[pools - 2] += (v[pools - 1] - v[pools - 2]) *
+					((double)scratch[pools - 1] / (double)both);
+			scratch[pools - 2] = both;
+			pools--;
+		}
+	}
+	while (pools-- > 0) { /* from the end, where no mean is overwritten that is still needed */
+		double mean = v[pools];
+
+		for (size_t k = scratch[pools]; k-- > 0;)
+			v[--at] = mean;
+	}
+}

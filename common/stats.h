@@ -10,4 +10,8 @@ double stats_median(double *v, size_t n);                /* reorders v; NaN for 
 double stats_percentile(double *v, size_t n, double p);  /* nearest rank, p in 0..100; reorders v */
 void stats_sort(double *v, size_t n);                    /* ascending */
 
+/* The sequence that never falls and is nearest to v in squares: isotonic regression by pooling adjacent
+ * violators (Ayer and others, 1955). scratch: n of them. */
+void stats_rising(double *v, size_t n, size_t *scratch);
+
 #endif

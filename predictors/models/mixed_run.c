@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "common/stats.h"
+
 static double power(double beta)
 {
 	return isnan(beta) ? MIXED_RUN_BETA : beta;
@@ -37,27 +39,9 @@ void mixed_run_add(struct mixed_run_curve *m, double effort, double accuracy)
 /* A dip is an error of the model, which is spread over both sides of it. */
 void mixed_run_settle(struct mixed_run_curve *m)
 {
-	struct {
-		double mean;
-		size_t n;
-	} pool[MIXED_RUN_POINTS];
-	size_t pools = 0, at = 0;
+	size_t scratch[MIXED_RUN_POINTS];
 
-	for (size_t i = 0; i < m->n; i++) {
-		pool[pools].mean = m->accuracy[i];
-		pool[pools++].n = 1;
-		while (pools > 1 && pool[pools - 2].mean > pool[pools - 1].mean) {
-			size_t both = pool[pools - 2].n + pool[pools - 1].n;
-
-			pool[pools - 2].mean += (pool[pools - 1].mean - pool[pools - 2].mean) *
-						((double)pool[pools - 1].n / (double)both);
-			pool[pools - 2].n = both;
-			pools--;
-		}
-	}
-	for (size_t k = 0; k < pools; k++)
-		for (size_t i = 0; i < pool[k].n; i++)
-			m->accuracy[at++] = pool[k].mean;
+	stats_rising(m->accuracy, m->n, scratch);
 }
 
 double mixed_run_at(const struct mixed_run_curve *m, double effort)

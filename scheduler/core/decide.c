@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/stats.h"
 #include "predictors/models/reach.h"
 #include "scheduler/core/decide_internal.h"
 
@@ -214,32 +215,19 @@ double decide_predict_time(struct decide_rows *r, const struct decide_load *load
 }
 
 /* More epochs do not make a model worse, as far as it is kept at its best; a predicted dip is an error of the
- * predictor. Isotonic regression (pooling adjacent violators: Ayer and others, 1955) spreads that error over
- * both sides of the dip. A running maximum would take every error upwards at its word, and ties go to the
- * shorter time, so that a noisy peak early in the curve would win. */
+ * predictor. stats_rising() spreads that error over both sides of the dip. A running maximum would take every
+ * error upwards at its word, and ties go to the shorter time, so that a noisy peak early in the curve would
+ * win. */
 static void smooth_curve(struct candidate *c, size_t n)
 {
-	struct {
-		double mean;
-		size_t n;
-	} pool[DECIDE_MAX_CANDIDATES];
-	size_t pools = 0, at = 0;
+	double accuracy[DECIDE_MAX_CANDIDATES];
+	size_t scratch[DECIDE_MAX_CANDIDATES];
 
-	for (size_t i = 0; i < n; i++) {
-		pool[pools].mean = c[i].accuracy;
-		pool[pools++].n = 1;
-		while (pools > 1 && pool[pools - 2].mean > pool[pools - 1].mean) {
-			size_t both = pool[pools - 2].n + pool[pools - 1].n;
-
-			pool[pools - 2].mean += (pool[pools - 1].mean - pool[pools - 2].mean) *
-						((double)pool[pools - 1].n / (double)both);
-			pool[pools - 2].n = both;
-			pools--;
-		}
-	}
-	for (size_t k = 0; k < pools; k++)
-		for (size_t i = 0; i < pool[k].n; i++)
-			c[at++].accuracy = pool[k].mean;
+	for (size_t i = 0; i < n; i++)
+		accuracy[i] = c[i].accuracy;
+	stats_rising(accuracy, n, scratch);
+	for (size_t i = 0; i < n; i++)
+		c[i].accuracy = accuracy[i];
 }
 
 void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d,

@@ -418,8 +418,7 @@ static int train_folder(struct verb *v)
 	strbuf_release(&failed);
 	if (code || v->c->quiet || v->c->json)
 		return code;
-	if (v->k.journal.n_done < v->k.plan.n)
-		tell_outlook(v);
+	tell_outlook(v);
 	printf("Model written to %s.\n\nnext  postrider run %s --slo %s\n", cli_clean(f->model),
 	       cli_clean(f->shown), job_folder_slo(2.0 * mean_time(&v->k), a));
 	return fflush(stdout) ? 1 : 0;

@@ -137,3 +137,19 @@ TEST(test_stats_sort_puts_nan_last_and_the_rest_in_order)
 	for (int i = 491; i < 501; i++)
 		assert_true(isnan(v[i]));
 }
+
+/* By hand: 3, 1 and 2 are one stretch of 2; 5 and 4 one of 4.5. */
+TEST(test_stats_rising_pools_what_falls)
+{
+	double v[] = { 0.5, 3, 1, 2, 5, 4, 6 }, same[] = { 1, 1, 2 }, falling[] = { 3, 2, 1 };
+	size_t scratch[7];
+
+	stats_rising(v, 7, scratch);
+	assert_true(v[0] == 0.5 && v[1] == 2.0 && v[2] == 2.0 && v[3] == 2.0);
+	assert_true(v[4] == 4.5 && v[5] == 4.5 && v[6] == 6.0);
+	stats_rising(same, 3, scratch);
+	assert_true(same[0] == 1.0 && same[1] == 1.0 && same[2] == 2.0);
+	stats_rising(falling, 3, scratch);
+	assert_true(falling[0] == 2.0 && falling[2] == 2.0);
+	stats_rising(v, 0, scratch);
+}
