@@ -317,7 +317,7 @@ int training_rows_share(struct training_rows *r, const struct model *current, si
 	if (!u.group || !u.of || !u.batch || !u.off || !u.scratch || !u.median || !u.voice || !u.out ||
 	    !u.gone)
 		rc = err_nomem(err, "the users to learn from");
-	if (!rc)
+	if (!rc && r->n)
 		find_groups(&u);
 	if (!rc && u.n > 1 && current)
 		rc = judge_by(&u, current, err);

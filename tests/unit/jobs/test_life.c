@@ -1187,8 +1187,8 @@ LIFE_TEST(test_life_tells_a_job_again_what_it_may_not_have_heard)
 	row.steered = "[{\"after\":2,\"batch\":64,\"lr\":0.5,\"last\":9,\"why\":\"faster\"},"
 		      "{\"after\":4,\"batch\":128,\"lr\":1,\"last\":8,\"why\":\"late\"}]";
 	row.steer_kept = "it knows";
-	job_free(other);
 	assert_int_equal(job_new(&jobs.names, &row, &job, NULL), 0);
+	job_free(other); /* its texts are those of the row */
 	simple(LIFE_RESTORED, job, 200.0);
 	life_back(job, &back);
 	assert_string_equal(back.steer, "it knows");
