@@ -53,8 +53,8 @@ double model_scale(const struct model_target *t, const double *x);
  * takes long for its scale. */
 struct model_errors {
 	double scale;    /* model_scale() */
-	double widening; /* widening_at(), or more where there is more work than the table has */
-	double plain;    /* widening_at() */
+	double widening; /* plain, or more where there is more work than the table has */
+	double plain;    /* widening_at(): of numbers, or of names that are not known */
 	double room;     /* such a bound is at most so much above the plain one, in log time */
 };
 /* The logarithm of a bound over the time: `above` within the table. */
